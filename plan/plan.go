@@ -1,0 +1,219 @@
+// Package plan holds the seam of the system: for every rank a list of tasks and
+// what each waits for. A strategy makes a plan, Check proves it, exec runs it.
+//
+// A plan is data. It has no pointers into the graph, no sockets, no closures;
+// it prints, parses back and has a digest that all ranks compare before the
+// first step.
+//
+// # Order
+//
+// Tasks of one lane of one rank run one at a time in the order of the list.
+// Tasks of different lanes run at the same time unless After orders them. A Dep
+// with Lag 0 names an earlier task of the same rank's list; Lag n > 0 names a
+// task of n steps before (any position; satisfied in the first n steps).
+//
+// At most Window steps are in flight: no task of step t starts before all tasks
+// of step t-Window have ended. Values of class Act, Grad, Key and Scalar exist
+// once per step in flight, Param and Slot once.
+package plan
+
+import "github.com/gangline/gangline/tensor"
+
+// Kind is what a task does.
+type Kind uint8
+
+// The kinds, all of them; there is no way to add one from outside.
+const (
+	// Feed fills Out with the next batch of this rank.
+	Feed Kind = iota + 1
+	// Compute runs segment Seg: In and Out follow the segment's.
+	Compute
+	// Send gives In[0] to rank Peer under Tag. It ends when Peer has posted the
+	// matching Recv and the value may be reused (rendezvous).
+	Send
+	// Recv takes Out[0] from rank Peer under Tag.
+	Recv
+	// Collective performs Op over Group.
+	Collective
+	// Pull reads from shard Store of the servers: dense parameters into Out
+	// (In empty), or the rows of table Out[i] named by keys In[i].
+	Pull
+	// Push gives gradient sums to shard Store: In holds gradients; for a table
+	// the pair (keys, rows). Done says what it waits for.
+	Push
+	// Add sums In into Out[0] (micro-batches).
+	Add
+	// Commit ends a synchronous step over Group: In is (weight, loss, gradients
+	// to be checked for finiteness...), Out is (total weight, total loss). If
+	// any rank's values are not finite, the total weight is 0 on all ranks and
+	// the step changes nothing anywhere.
+	Commit
+)
+
+// Op is what a Collective does.
+type Op uint8
+
+// The collectives.
+const (
+	NoOp Op = iota
+	// AllReduce sums In[0] over the group into Out[0], which may be the same value.
+	AllReduce
+	// ReduceScatter leaves each rank its range of the sum.
+	ReduceScatter
+	// AllGather concatenates the ranges.
+	AllGather
+	// Broadcast copies the first rank's value to all.
+	Broadcast
+	// AllGatherRows merges sparse values: In and Out are (keys, rows). Keys
+	// come out ascending and distinct; rows of equal keys are summed in rank order.
+	AllGatherRows
+)
+
+// Order says whether the order of a reduction may follow the algorithm (Any) or
+// must be the same tree whatever the number of ranks (Tree).
+type Order uint8
+
+// The orders.
+const (
+	Any Order = iota
+	Tree
+)
+
+// Done says when a Push has ended.
+type Done uint8
+
+// What a Push waits for.
+const (
+	// Stored: the server holds the gradient and will apply it once the step commits.
+	Stored Done = iota
+	// Queued: the message is on its way.
+	Queued
+	// Verdict: the server has said applied or dropped.
+	Verdict
+)
+
+// LaneKind is a kind of thing that a task occupies.
+type LaneKind uint8
+
+// The lanes.
+const (
+	Reader LaneKind = iota + 1 // the input
+	Device                     // what computes
+	Link                       // to or from one peer: ID is 2*peer, +1 for receiving
+	Group                      // a group's collectives: ID is the group
+	Store                      // a server shard: ID is the store
+)
+
+// Lane names what a task occupies.
+type Lane struct {
+	Kind LaneKind
+	ID   int
+}
+
+// Dep is a task that must have ended: Task indexes the same rank's list.
+type Dep struct {
+	Task int
+	Lag  int
+}
+
+// Ref is a use of a value: Micro is the micro-batch, Use tells apart two
+// lives of one value in one step (recomputation, gathering twice).
+type Ref struct {
+	Value int
+	Micro int
+	Use   int
+}
+
+// Task is one thing one rank does once a step.
+type Task struct {
+	Kind  Kind
+	Name  string
+	Op    Op
+	Seg   int // Compute
+	Peer  int // Send, Recv
+	Group int // Collective, Commit
+	Store int // Pull, Push
+	In    []Ref
+	Out   []Ref
+	Lane  Lane
+	After []Dep
+	Tag   uint32
+	Order Order
+	Done  Done
+}
+
+// Class is the role of a value.
+type Class uint8
+
+// The classes.
+const (
+	Param  Class = iota + 1 // a parameter; lasts over steps
+	Slot                    // what a rule keeps beside it; lasts over steps
+	Grad                    // a gradient sum
+	Act                     // an activation or an input
+	Key                     // the ids of a sparse value
+	Scalar                  // a weight or a loss
+)
+
+// NoState marks a value that belongs to no parameter.
+const NoState = -1
+
+// Value is one tensor a plan speaks of.
+type Value struct {
+	Name  string
+	DType tensor.DType
+	Shape tensor.Shape // Dynamic where the batch decides
+	Class Class
+	// State is the index of the Param value that this value is the gradient,
+	// the pulled rows, the keys or a slot of; its own index for a Param; NoState otherwise.
+	State int
+	// Arena and Offset place the value in memory of the endpoint; Arena 0 is
+	// ordinary memory.
+	Arena  int
+	Offset int
+}
+
+// Holding says who has which part of a parameter or slot.
+type Holding struct {
+	State int // the Param or Slot value
+	// Lo and Hi bound the elements held, [Lo, Hi); for a table held by a store,
+	// both are 0 and the rows are those whose hash falls on the store.
+	Lo, Hi int
+	// Rank holds it, or Store does (the other is -1).
+	Rank, Store int
+	// Owner holds are authoritative; others are copies.
+	Owner bool
+}
+
+// Seg is what a plan knows of a segment.
+type Seg struct {
+	Name string
+	// Update is the Param value that the segment updates, or NoState.
+	Update int
+	// FLOPs is an estimate for one example, for simulation.
+	FLOPs int64
+}
+
+// StoreInfo is one shard of the parameter servers. It is a logical name: which
+// process serves it is routing, and leaves the plan's digest alone.
+type StoreInfo struct{ Name string }
+
+// Plan is what every rank does in one step.
+type Plan struct {
+	Name     string
+	Window   int
+	Ranks    [][]Task
+	Values   []Value
+	Segs     []Seg
+	Groups   [][]int
+	Stores   []StoreInfo
+	Holdings []Holding
+}
+
+// Program is the plans of a run.
+type Program struct {
+	// Plans by name: "step" and "eval" at least.
+	Plans map[string]*Plan
+	// Cycle is the order in which the driver runs plans, repeated.
+	Cycle []string
+}
