@@ -1,0 +1,225 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+// maxManifestBytes bounds the manifest a reader takes.
+const maxManifestBytes = 64 << 20
+
+// Checkpoint is an opened directory.
+type Checkpoint struct {
+	Dir      string
+	Manifest Manifest
+}
+
+// Open reads the manifest of a checkpoint directory.
+func Open(dir string) (*Checkpoint, error) {
+	path := filepath.Join(dir, ManifestName)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %s is not a checkpoint: %w", dir, err)
+	}
+	if info.Size() > maxManifestBytes {
+		return nil, fmt.Errorf("checkpoint: %s: %w: manifest of %d bytes", dir, ErrCorrupt, info.Size())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	c := &Checkpoint{Dir: dir}
+	if err := json.Unmarshal(text, &c.Manifest); err != nil {
+		return nil, fmt.Errorf("checkpoint: %s: %w: manifest: %w", dir, ErrCorrupt, err)
+	}
+	if c.Manifest.Format != FormatVersion {
+		return nil, fmt.Errorf("checkpoint: %s has format %d, this program reads %d", dir, c.Manifest.Format, FormatVersion)
+	}
+	return c, nil
+}
+
+// Latest opens the newest checkpoint below root whose every byte is right.
+// Damaged ones are passed over and returned as reasons. With none left, the
+// Checkpoint is nil.
+func Latest(root string) (c *Checkpoint, passedOver []error, err error) {
+	dirs, err := List(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, dir := range dirs {
+		c, err := Open(dir)
+		if err == nil {
+			err = c.Verify()
+		}
+		if err == nil {
+			return c, passedOver, nil
+		}
+		passedOver = append(passedOver, err)
+	}
+	return nil, passedOver, nil
+}
+
+// Verify reads every shard and compares length and checksum.
+func (c *Checkpoint) Verify() error {
+	for _, s := range c.Manifest.Shards {
+		if _, err := c.read(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns a shard's bytes after checking them.
+func (c *Checkpoint) read(s Shard) ([]byte, error) {
+	if filepath.Base(s.File) != s.File {
+		return nil, fmt.Errorf("checkpoint: %s: %w: shard file %q leaves the directory", c.Dir, ErrCorrupt, s.File)
+	}
+	path := filepath.Join(c.Dir, s.File)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w: missing shard: %w", ErrCorrupt, err)
+	}
+	if info.Size() != s.Bytes {
+		return nil, fmt.Errorf("checkpoint: %s: %w: %d bytes, the manifest says %d", path, ErrCorrupt, info.Size(), s.Bytes)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	if got := sha256.Sum256(text); hex.EncodeToString(got[:]) != s.SHA256 {
+		return nil, fmt.Errorf("checkpoint: %s: %w: checksum differs from the manifest's", path, ErrCorrupt)
+	}
+	return text, nil
+}
+
+// Pieces hands out every piece of every shard for which want says yes, in the
+// order of the manifest, reading a shard at a time.
+func (c *Checkpoint) Pieces(want func(name string) bool, take func(Piece) error) error {
+	for _, s := range c.Manifest.Shards {
+		text, err := c.read(s)
+		if err != nil {
+			return err
+		}
+		tensors, _, err := ReadSafetensors(bytes.NewReader(text), int64(len(text)))
+		if err != nil {
+			return fmt.Errorf("checkpoint: %s: %w", filepath.Join(c.Dir, s.File), err)
+		}
+		for _, e := range s.Pieces {
+			if !want(e.Name) {
+				continue
+			}
+			p, err := e.piece(tensors)
+			if err == nil {
+				err = take(p)
+			}
+			if err != nil {
+				return fmt.Errorf("checkpoint: %s: %q: %w", filepath.Join(c.Dir, s.File), e.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// piece puts an entry and its tensors together.
+func (e Entry) piece(tensors map[string]*tensor.Tensor) (Piece, error) {
+	p := Piece{Name: e.Name, Shape: e.Shape, Lo: e.Lo, Hi: e.Hi, Data: tensors[e.Tensor]}
+	if p.Data == nil {
+		return p, fmt.Errorf("%w: no tensor %q in the shard", ErrCorrupt, e.Tensor)
+	}
+	if e.Keys == "" {
+		if p.Data.Elems() != e.Hi-e.Lo {
+			return p, fmt.Errorf("%w: %d elements for the range [%d, %d)", ErrCorrupt, p.Data.Elems(), e.Lo, e.Hi)
+		}
+		return p, nil
+	}
+	keys := tensors[e.Keys]
+	if keys == nil || keys.DType() != tensor.I64 {
+		return p, fmt.Errorf("%w: no row numbers %q in the shard", ErrCorrupt, e.Keys)
+	}
+	p.Keys = keys.I64()
+	if len(p.Data.Shape()) != 2 || p.Data.Shape()[0] != len(p.Keys) {
+		return p, fmt.Errorf("%w: %d row numbers for rows %v", ErrCorrupt, len(p.Keys), p.Data.Shape())
+	}
+	return p, nil
+}
+
+// Assemble fills dst, the whole of the named array in row-major order, from
+// the pieces. Rows of a table that no piece names keep what dst holds. For a
+// dense array it is an error if the pieces do not cover every element.
+func (c *Checkpoint) Assemble(name string, dst *tensor.Tensor) error {
+	covered, table, size := 0, false, dst.DType().Size()
+	err := c.Pieces(func(n string) bool { return n == name }, func(p Piece) error {
+		if !p.Shape.Equal(dst.Shape()) || p.Data.DType() != dst.DType() {
+			return fmt.Errorf("the checkpoint has %v %v, this run %v %v", p.Data.DType(), p.Shape, dst.DType(), dst.Shape())
+		}
+		if p.Keys == nil {
+			if p.Lo < 0 || p.Hi > dst.Elems() {
+				return fmt.Errorf("%w: range [%d, %d) of %d elements", ErrCorrupt, p.Lo, p.Hi, dst.Elems())
+			}
+			covered += copy(dst.Bytes()[p.Lo*size:p.Hi*size], p.Data.Bytes()) / size
+			return nil
+		}
+		table = true
+		return scatter(dst, p)
+	})
+	if err != nil {
+		return err
+	}
+	if !table && covered != dst.Elems() {
+		return fmt.Errorf("checkpoint: %s: %q: pieces cover %d of %d elements", c.Dir, name, covered, dst.Elems())
+	}
+	return nil
+}
+
+// scatter copies the rows of a piece to their places.
+func scatter(dst *tensor.Tensor, p Piece) error {
+	rows := dst.Shape()[0]
+	width := len(dst.Bytes()) / max(rows, 1)
+	for i, k := range p.Keys {
+		if k < 0 || k >= int64(rows) {
+			return fmt.Errorf("%w: row %d of a table of %d", ErrCorrupt, k, rows)
+		}
+		copy(dst.Bytes()[int(k)*width:int(k+1)*width], p.Data.Bytes()[i*width:(i+1)*width])
+	}
+	return nil
+}
+
+// Names returns the arrays that the checkpoint has pieces of.
+func (c *Checkpoint) Names() []string {
+	var names []string
+	seen := map[string]bool{}
+	for _, s := range c.Manifest.Shards {
+		for _, e := range s.Pieces {
+			if !seen[e.Name] {
+				seen[e.Name] = true
+				names = append(names, e.Name)
+			}
+		}
+	}
+	return names
+}
+
+// Resolve finds what a user named: a checkpoint directory itself, or a root
+// whose newest whole checkpoint is meant. The reasons tell what was passed over.
+func Resolve(path string) (c *Checkpoint, passedOver []error, err error) {
+	if _, err := os.Stat(filepath.Join(path, ManifestName)); err == nil {
+		c, err := Open(path)
+		if err == nil {
+			err = c.Verify()
+		}
+		return c, nil, err
+	}
+	c, passedOver, err = Latest(path)
+	if err == nil && c == nil {
+		err = errors.Join(append([]error{fmt.Errorf("checkpoint: no usable checkpoint in %s", path)}, passedOver...)...)
+	}
+	return c, passedOver, err
+}

@@ -1,0 +1,192 @@
+package checkpoint
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+// tempPrefix begins the name of a checkpoint in the making.
+const tempPrefix = ".tmp-"
+
+// Begin makes the directory in which the shards of a step's checkpoint are
+// written, and returns its path. One rank calls it, gives the path to whoever
+// writes a shard, and publishes. Leftovers of the same step are removed.
+func Begin(root string, step int64) (string, error) {
+	dir := filepath.Join(root, tempPrefix+dirName(step))
+	if err := os.RemoveAll(dir); err != nil {
+		return "", fmt.Errorf("checkpoint: remove leftovers: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("checkpoint: cannot make %s: %w", dir, err)
+	}
+	return dir, nil
+}
+
+// WriteShard writes pieces as dir/name.safetensors, synced to disk, and
+// returns what the manifest needs of it. The file of a failed write is removed.
+func WriteShard(dir, name string, pieces []Piece) (Shard, error) {
+	tensors := make(map[string]*tensor.Tensor, len(pieces))
+	shard := Shard{File: name + ".safetensors", Pieces: make([]Entry, 0, len(pieces))}
+	for _, p := range pieces {
+		e := Entry{Name: p.Name, Shape: append([]int{}, p.Shape...), Lo: p.Lo, Hi: p.Hi}
+		switch {
+		case p.Keys != nil:
+			e.Tensor, e.Keys = p.Name+".rows", p.Name+".keys"
+			tensors[e.Keys] = tensor.From(p.Keys, len(p.Keys))
+		case p.Lo == 0 && p.Hi == p.Shape.Elems():
+			e.Tensor = p.Name
+		default:
+			e.Tensor = fmt.Sprintf("%s[%d:%d]", p.Name, p.Lo, p.Hi)
+		}
+		if tensors[e.Tensor] != nil {
+			return Shard{}, fmt.Errorf("checkpoint: shard %s holds %q twice", name, e.Tensor)
+		}
+		tensors[e.Tensor] = p.Data
+		shard.Pieces = append(shard.Pieces, e)
+	}
+	sum, err := writeSynced(filepath.Join(dir, shard.File), func(w io.Writer) error {
+		return WriteSafetensors(w, tensors, map[string]string{"format": "gangline"})
+	})
+	if err != nil {
+		return Shard{}, fmt.Errorf("checkpoint: cannot write shard: %w", err)
+	}
+	shard.Bytes, shard.SHA256 = sum.bytes, sum.hex
+	return shard, nil
+}
+
+// Publish writes the manifest into dir (of Begin) and gives the directory its
+// final name, which it returns. After Publish the checkpoint exists; before,
+// it does not.
+func Publish(dir string, m Manifest) (string, error) {
+	m.Format = FormatVersion
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("checkpoint: manifest: %w", err)
+	}
+	if _, err := writeSynced(filepath.Join(dir, ManifestName), func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	}); err != nil {
+		return "", fmt.Errorf("checkpoint: cannot write manifest: %w", err)
+	}
+	if err := syncDir(dir); err != nil {
+		return "", err
+	}
+	root := filepath.Dir(dir)
+	final := filepath.Join(root, strings.TrimPrefix(filepath.Base(dir), tempPrefix))
+	if final == dir {
+		return "", fmt.Errorf("checkpoint: %s was not made by Begin", dir)
+	}
+	// Only a run that fell back behind a damaged checkpoint writes a step again:
+	// what is removed here is the damaged one.
+	if err := os.RemoveAll(final); err != nil {
+		return "", fmt.Errorf("checkpoint: replace %s: %w", final, err)
+	}
+	if err := os.Rename(dir, final); err != nil {
+		return "", fmt.Errorf("checkpoint: publish: %w", err)
+	}
+	return final, syncDir(root)
+}
+
+// Abandon removes what Begin made, after a failure.
+func Abandon(dir string) error {
+	if !strings.HasPrefix(filepath.Base(dir), tempPrefix) {
+		return fmt.Errorf("checkpoint: %s was not made by Begin", dir)
+	}
+	return os.RemoveAll(dir)
+}
+
+// Prune keeps the newest keep checkpoints below root and removes older ones,
+// and every directory in the making that a dead run left behind. keep < 1 is 1.
+func Prune(root string, keep int) error {
+	dirs, err := List(root)
+	if err != nil {
+		return err
+	}
+	for i, d := range dirs {
+		if i >= max(keep, 1) {
+			err = errors.Join(err, os.RemoveAll(d))
+		}
+	}
+	return errors.Join(err, removeTemps(root))
+}
+
+// removeTemps removes directories in the making.
+func removeTemps(root string) error {
+	temps, err := filepath.Glob(filepath.Join(root, tempPrefix+"step-*"))
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	for _, t := range temps {
+		err = errors.Join(err, os.RemoveAll(t))
+	}
+	return err
+}
+
+// sum is what writeSynced knows of a file.
+type sum struct {
+	bytes int64
+	hex   string
+}
+
+// writeSynced writes a new file and syncs it, hashing what passes. On failure
+// the file is removed.
+func writeSynced(path string, write func(io.Writer) error) (s sum, err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return sum{}, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("%s: %w", path, err), os.Remove(path))
+		}
+	}()
+	h := sha256.New()
+	buf := bufio.NewWriterSize(f, 1<<20)
+	count := &counter{w: io.MultiWriter(buf, h)}
+	err = write(count)
+	if err == nil {
+		err = buf.Flush()
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return sum{bytes: count.n, hex: hex.EncodeToString(h.Sum(nil))}, err
+}
+
+// counter counts the bytes that pass.
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+// Write implements io.Writer.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// syncDir makes a rename in dir durable. Systems that cannot sync a directory
+// say so with an error that is ignored: there the rename is as durable as it gets.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	_ = d.Sync()
+	return d.Close()
+}
