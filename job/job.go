@@ -1,0 +1,181 @@
+// Package job reads job files: what to train, on which data, in which way.
+//
+// A job is YAML, read strictly: an unknown field is refused with its line and
+// the nearest right spelling. Every field has a default that is the same
+// whatever the machine; Validate says what does not fit together. Values of
+// --set path.to.field=value are laid over the file.
+package job
+
+import (
+	"time"
+
+	"github.com/gangline/gangline/optim"
+)
+
+// Job is one training run.
+type Job struct {
+	// Name appears in progress lines and the report; default: the file's name.
+	Name string `yaml:"name"`
+	// Seed decides initial values and the order of the rows.
+	Seed  uint64 `yaml:"seed"`
+	Model Model  `yaml:"model"`
+	Data  Data   `yaml:"data"`
+	// Batch is the global batch: examples a step over all workers.
+	Batch int `yaml:"batch"`
+	// Epochs is how often the training rows are passed over.
+	Epochs int `yaml:"epochs"`
+	// Steps ends the run after that many steps, if that is earlier; 0: never.
+	Steps     int64      `yaml:"steps"`
+	Optimizer optim.Rule `yaml:"optimizer"`
+	// Precision is the type of parameters and gradients: f32 or f64.
+	Precision string `yaml:"precision"`
+	// Backend computes: native, or ref (the slow, obvious one).
+	Backend    string     `yaml:"backend"`
+	Strategy   Strategy   `yaml:"strategy"`
+	Eval       Eval       `yaml:"eval"`
+	Checkpoint Checkpoint `yaml:"checkpoint"`
+	Restart    Restart    `yaml:"restart"`
+	Network    Network    `yaml:"network"`
+}
+
+// Model names a model that gangline ships and its sizes.
+type Model struct {
+	// Kind is logistic, softmax, linear, mlp or ctr.
+	Kind string `yaml:"kind"`
+	// Hidden are the widths of the hidden layers (mlp, ctr).
+	Hidden []int `yaml:"hidden"`
+	// Classes is the number of classes (softmax, mlp).
+	Classes int `yaml:"classes"`
+	// Dim is the length of an embedding row (ctr).
+	Dim int `yaml:"dim"`
+	// Table keeps the weights of ragged inputs as a table, of which a step moves
+	// only the touched rows (logistic, softmax, linear).
+	Table bool `yaml:"table"`
+}
+
+// Data says where rows come from.
+type Data struct {
+	Train Source `yaml:"train"`
+	// Eval is what the model is tested on; without a format, nothing is.
+	Eval Source `yaml:"eval"`
+}
+
+// Source is one set of rows.
+type Source struct {
+	// Format is libsvm, criteo, idx or generated.
+	Format string `yaml:"format"`
+	// Path is the file, relative to the data directory; .gz is read in place.
+	Path string `yaml:"path"`
+	// Labels is the file of the labels (idx).
+	Labels string `yaml:"labels"`
+	// Features is the number of features (libsvm); 0: as many as the file has.
+	Features int `yaml:"features"`
+	// LabelBase is what the first class is called in the file (libsvm, several
+	// classes); 0 or 1.
+	LabelBase int `yaml:"label_base"`
+	// Buckets is the size of the id space that categories are hashed into
+	// (criteo, generated).
+	Buckets int `yaml:"buckets"`
+	// First and Rows choose a range of the generated rows; Rows limits files too (0: all).
+	First int `yaml:"first"`
+	Rows  int `yaml:"rows"`
+	// Seed plants the weights (generated).
+	Seed uint64 `yaml:"seed"`
+	// MaxBadRows is how many malformed rows are counted and skipped before one
+	// is an error.
+	MaxBadRows int `yaml:"max_bad_rows"`
+}
+
+// Strategy says how the step is spread over processes.
+type Strategy struct {
+	// Kind is serial, allreduce or ps.
+	Kind string `yaml:"kind"`
+	// Workers and Servers count processes; defaults 1/0 (serial), 2/0
+	// (allreduce), 2/1 (ps).
+	Workers int `yaml:"workers"`
+	Servers int `yaml:"servers"`
+	// Consistency is how far workers may drift apart (ps).
+	Consistency Consistency `yaml:"consistency"`
+}
+
+// Consistency is the contract of reads and updates on servers.
+type Consistency struct {
+	// Kind is bsp: every worker in every step, none reads an old version.
+	Kind string `yaml:"kind"`
+}
+
+// Eval says when the model is tested.
+type Eval struct {
+	// Every is the steps between tests; 0: at the end only.
+	Every int64 `yaml:"every"`
+	// Batch is the rows a step of an evaluation over all workers; 0: as training.
+	Batch int `yaml:"batch"`
+}
+
+// Checkpoint says where and how often state is saved.
+type Checkpoint struct {
+	// Dir holds the checkpoints, relative to the working directory; empty: none.
+	Dir string `yaml:"dir"`
+	// Every is the steps between checkpoints; 0: at the end only.
+	Every int64 `yaml:"every"`
+	// Keep is how many are kept.
+	Keep int `yaml:"keep"`
+	// Resume goes on from the newest checkpoint in Dir, if there is one.
+	// Without it, a Dir that already holds checkpoints is refused.
+	Resume bool `yaml:"resume"`
+}
+
+// Restart says what the launcher does when a rank dies.
+type Restart struct {
+	// Max is how often the whole group is started again.
+	Max int `yaml:"max"`
+	// From is what a restart begins from: latest, the newest whole checkpoint.
+	From string `yaml:"from"`
+}
+
+// Network says how ranks talk.
+type Network struct {
+	// Kind is unix (ranks on one host) or tcp.
+	Kind string `yaml:"kind"`
+	// Checksum protects payloads as well as headers.
+	Checksum bool `yaml:"checksum"`
+	// JoinTimeout bounds the wait for all ranks at the start.
+	JoinTimeout Duration `yaml:"join_timeout"`
+	// TaskTimeout bounds any one task of a plan, waits included.
+	TaskTimeout Duration `yaml:"task_timeout"`
+}
+
+// Duration is a time.Duration written as 30s or 2m in a job.
+type Duration time.Duration
+
+// UnmarshalText reads 30s, 2m, 500ms.
+func (d *Duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	*d = Duration(v)
+	return err
+}
+
+// MarshalText writes what UnmarshalText reads.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Default returns the values of all fields that a job leaves out.
+func Default() Job {
+	return Job{
+		Seed:      1,
+		Batch:     256,
+		Epochs:    1,
+		Optimizer: optim.Rule{},
+		Precision: "f32",
+		Backend:   "native",
+		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
+		Checkpoint: Checkpoint{
+			Keep: 2,
+		},
+		Restart: Restart{From: "latest"},
+		Network: Network{
+			Kind:        defaultNetwork,
+			JoinTimeout: Duration(60 * time.Second),
+			TaskTimeout: Duration(120 * time.Second),
+		},
+	}
+}

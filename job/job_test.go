@@ -1,0 +1,114 @@
+package job_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangline/gangline/job"
+)
+
+const adult = `
+model: {kind: logistic}
+data:
+  train: {format: libsvm, path: a9a, features: 123}
+batch: 128
+optimizer: {kind: adam, lr: 0.01}
+network:
+  task_timeout: 30s
+`
+
+func TestParse(t *testing.T) {
+	j, err := job.Parse("adult.yaml", []byte(adult), []string{"strategy.kind=ps", "strategy.servers=3", "model.hidden=[4, 5]", "optimizer.lr=0.5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Batch != 128 || j.Strategy.Workers != 2 || j.Strategy.Servers != 3 || j.Optimizer.LR != .5 ||
+		len(j.Model.Hidden) != 2 || time.Duration(j.Network.TaskTimeout) != 30*time.Second || j.Seed != 1 {
+		t.Errorf("got %+v", j)
+	}
+}
+
+// Every wrong request is refused with the field and the fix.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct{ name, add, set, want string }{
+		{"unknown field", "stratgy: {kind: ps}", "", `adult.yaml:8: unknown field "stratgy" in the job: did you mean "strategy"?`},
+		{"unknown inner field", "strategy:\n  kind: ps\n  worker: 2", "", `adult.yaml:10: unknown field "worker" in strategy: did you mean "workers"?`},
+		{"twice", "batch: 3", "", `adult.yaml:8`},
+		{"not a mapping", "strategy: ps", "", `adult.yaml:8: strategy must be a mapping`},
+		{"wrong type", "epochs: many", "", `adult.yaml:8: cannot unmarshal string`},
+		{"broken yaml", "epochs: [", "", `adult.yaml`},
+		{"set without value", "", "batch", `want path.to.field=value`},
+		{"set unknown", "", "strategy.worker=2", `did you mean "workers"?`},
+		{"set below a value", "", "batch.size=2", `batch is a value`},
+		{"set of a struct", "", "strategy=ps", `strategy holds fields`},
+		{"set of the wrong type", "", "batch=ten", `"ten" does not fit batch (int)`},
+		{"serial with workers", "", "strategy.workers=2", `serial has one worker, not 2`},
+		{"allreduce with servers", "strategy: {kind: allreduce, servers: 1}", "", `allreduce has no servers`},
+		{"kind", "", "strategy.kind=alreduce", `did you mean "allreduce"?`},
+		{"batch", "", "batch=0", `batch: must be 1 to`},
+		{"rate", "", "optimizer.lr=-1", `optimizer`},
+		{"checkpoint without dir", "", "checkpoint.every=5", `checkpoint.dir: is missing`},
+		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},
+		{"precision", "", "precision=f16", `precision`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var set []string
+			if c.set != "" {
+				set = []string{c.set}
+			}
+			_, err := job.Parse("adult.yaml", []byte(strings.TrimLeft(adult, "\n")+c.add), set)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q in it", err, c.want)
+			}
+		})
+	}
+}
+
+func TestReadMissing(t *testing.T) {
+	if _, err := job.Read(filepath.Join(t.TempDir(), "no.yaml"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := job.Read(t.TempDir(), nil); err == nil {
+		t.Error("read a directory")
+	}
+}
+
+// The digest changes with what a resumed run must share, and with nothing else.
+func TestFixed(t *testing.T) {
+	digest := func(set ...string) string {
+		j, err := job.Parse("a", []byte(adult), set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, d, err := j.Fixed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	base := digest()
+	for _, same := range []string{"epochs=9", "strategy.kind=ps", "checkpoint.keep=3", "backend=ref"} {
+		if digest(same) != base {
+			t.Errorf("%s changes the digest", same)
+		}
+	}
+	for _, other := range []string{"batch=64", "seed=2", "optimizer.lr=0.1", "precision=f64", "data.train.path=b"} {
+		if digest(other) == base {
+			t.Errorf("%s leaves the digest alone", other)
+		}
+	}
+}
+
+// FuzzParse: no text panics.
+func FuzzParse(f *testing.F) {
+	f.Add(adult)
+	f.Add("model: [")
+	f.Add("? : :")
+	f.Fuzz(func(_ *testing.T, text string) {
+		_, _ = job.Parse("fuzz", []byte(text), nil)
+	})
+}

@@ -1,0 +1,6 @@
+//go:build unix
+
+package job
+
+// defaultNetwork is what ranks of one host use unless told otherwise.
+const defaultNetwork = "unix"

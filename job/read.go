@@ -1,0 +1,169 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
+	"github.com/gangline/gangline/internal/nearest"
+)
+
+// maxFileBytes bounds a job file.
+const maxFileBytes = 1 << 20
+
+// Read reads a job file, lays the settings ("path.to.field=value") over it,
+// fills in defaults that depend on other fields, and validates.
+func Read(path string, settings []string) (Job, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Job{}, fmt.Errorf("job: cannot read the job file: %w", err)
+	}
+	if info.IsDir() || info.Size() > maxFileBytes {
+		return Job{}, fmt.Errorf("job: %s is not a job file (a directory, or over %d bytes)", path, maxFileBytes)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return Job{}, fmt.Errorf("job: cannot read the job file: %w", err)
+	}
+	j, err := Parse(path, text, settings)
+	if err == nil && j.Name == "" {
+		j.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	return j, err
+}
+
+// Parse is Read for text that is at hand; name stands for the file in errors.
+func Parse(name string, text []byte, settings []string) (Job, error) {
+	j := Default()
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return Job{}, located(name, err)
+	}
+	for _, doc := range file.Docs {
+		if err := checkFields(name, "", doc.Body, reflect.TypeFor[Job]()); err != nil {
+			return Job{}, err
+		}
+	}
+	if err := yaml.UnmarshalWithOptions(text, &j, yaml.Strict()); err != nil {
+		return Job{}, located(name, err)
+	}
+	for _, s := range settings {
+		if err := j.set(s); err != nil {
+			return Job{}, err
+		}
+	}
+	j.complete()
+	return j, j.Validate()
+}
+
+// checkFields refuses keys that the type does not have, with line and hint.
+func checkFields(file, path string, node ast.Node, t reflect.Type) error {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var entries []*ast.MappingValueNode
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		entries = n.Values
+	case *ast.MappingValueNode:
+		entries = []*ast.MappingValueNode{n}
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+		return nil
+	default:
+		return fmt.Errorf("job: %s:%d: %s must be a mapping of fields, not %q",
+			file, node.GetToken().Position.Line, orJob(path), node.String())
+	}
+	var errs []error
+	for _, e := range entries {
+		key := e.Key.GetToken().Value
+		f, ok := fieldByTag(t, key)
+		if !ok {
+			errs = append(errs, fmt.Errorf("job: %s:%d: unknown field %q in %s%s",
+				file, e.Key.GetToken().Position.Line, key, orJob(path), nearest.Hint(key, tags(t))))
+			continue
+		}
+		errs = append(errs, checkFields(file, join(path, key), e.Value, f.Type))
+	}
+	return errors.Join(errs...)
+}
+
+// set lays one setting over the job.
+func (j *Job) set(setting string) error {
+	path, value, ok := strings.Cut(setting, "=")
+	if !ok {
+		return fmt.Errorf("job: --set %q: want path.to.field=value, for example strategy.kind=ps", setting)
+	}
+	at, v := "", reflect.ValueOf(j).Elem()
+	for part := range strings.SplitSeq(path, ".") {
+		if v.Kind() != reflect.Struct {
+			return fmt.Errorf("job: --set %s: %s is a value and has no field %q", setting, at, part)
+		}
+		f, ok := fieldByTag(v.Type(), part)
+		if !ok {
+			return fmt.Errorf("job: --set %s: unknown field %q in %s%s", setting, part, orJob(at), nearest.Hint(part, tags(v.Type())))
+		}
+		v, at = v.FieldByIndex(f.Index), join(at, part)
+	}
+	if v.Kind() == reflect.Struct {
+		return fmt.Errorf("job: --set %s: %s holds fields; set one of %q", setting, at, tags(v.Type()))
+	}
+	if err := yaml.Unmarshal([]byte(value), v.Addr().Interface()); err != nil {
+		return fmt.Errorf("job: --set %s: %q does not fit %s (%s)", setting, value, at, v.Type())
+	}
+	return nil
+}
+
+// fieldByTag finds a struct field by its name in YAML.
+func fieldByTag(t reflect.Type, tag string) (reflect.StructField, bool) {
+	for f := range t.Fields() {
+		if name(f) == tag {
+			return f, true
+		}
+	}
+	return reflect.StructField{}, false
+}
+
+// tags lists the names of a struct's fields in YAML.
+func tags(t reflect.Type) []string {
+	var out []string
+	for f := range t.Fields() {
+		out = append(out, name(f))
+	}
+	return out
+}
+
+// name is a field's name in YAML.
+func name(f reflect.StructField) string {
+	n, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return n
+}
+
+func join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+func orJob(path string) string {
+	if path == "" {
+		return "the job"
+	}
+	return path
+}
+
+// located puts file and line before an error of the YAML reader.
+func located(file string, err error) error {
+	var at yaml.Error
+	if !errors.As(err, &at) || at.GetToken() == nil {
+		return fmt.Errorf("job: %s: %w", file, err)
+	}
+	return fmt.Errorf("job: %s:%d: %s", file, at.GetToken().Position.Line, at.GetMessage())
+}

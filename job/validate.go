@@ -1,0 +1,135 @@
+package job
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/gangline/gangline/internal/nearest"
+)
+
+// Limits of a job.
+const (
+	// MaxRanks bounds workers and servers together.
+	MaxRanks = 1024
+	// MaxBatch bounds the global batch.
+	MaxBatch = 1 << 24
+)
+
+// complete fills in defaults that depend on other fields.
+func (j *Job) complete() {
+	s := &j.Strategy
+	if s.Workers == 0 {
+		s.Workers = 2
+		if s.Kind == "serial" {
+			s.Workers = 1
+		}
+	}
+	if s.Servers == 0 && s.Kind == "ps" {
+		s.Servers = 1
+	}
+	if j.Eval.Batch == 0 {
+		j.Eval.Batch = j.Batch
+	}
+}
+
+// FieldError says which field of a job is wrong and what to change.
+type FieldError struct {
+	Field string // path.to.field
+	Fix   string
+}
+
+// Error implements error.
+func (e *FieldError) Error() string { return "job: " + e.Field + ": " + e.Fix }
+
+// Validate says what is wrong with the job itself; whether the data and the
+// model fit each other is known when they are opened.
+func (j *Job) Validate() error {
+	checks := []struct {
+		bad   bool
+		field string
+		fix   string
+	}{
+		{j.Data.Train.Format == "", "data.train.format", "is missing: set libsvm, criteo, idx or generated"},
+		{j.Model.Kind == "", "model.kind", "is missing: set logistic, softmax, linear, mlp or ctr"},
+		{j.Batch < 1 || j.Batch > MaxBatch, "batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Batch)},
+		{j.Eval.Batch < 1 || j.Eval.Batch > MaxBatch, "eval.batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Eval.Batch)},
+		{j.Epochs < 1, "epochs", fmt.Sprintf("must be at least 1, is %d", j.Epochs)},
+		{j.Steps < 0, "steps", "must not be negative"},
+		{j.Eval.Every < 0, "eval.every", "must not be negative"},
+		{j.Checkpoint.Every < 0, "checkpoint.every", "must not be negative"},
+		{j.Checkpoint.Every > 0 && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say where the checkpoints go"},
+		{j.Checkpoint.Resume && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say which checkpoints to resume from"},
+		{j.Checkpoint.Keep < 1, "checkpoint.keep", "must be at least 1"},
+		{j.Restart.Max < 0, "restart.max", "must not be negative"},
+		{j.Network.JoinTimeout <= 0, "network.join_timeout", "must be longer than 0s"},
+		{j.Network.TaskTimeout <= 0, "network.task_timeout", "must be longer than 0s"},
+	}
+	for _, c := range checks {
+		if c.bad {
+			return &FieldError{c.field, c.fix}
+		}
+	}
+	for _, c := range []struct {
+		field, value string
+		known        []string
+	}{
+		{"precision", j.Precision, []string{"f32", "f64"}},
+		{"backend", j.Backend, []string{"native", "ref"}},
+		{"strategy.kind", j.Strategy.Kind, []string{"serial", "allreduce", "ps"}},
+		{"strategy.consistency.kind", j.Strategy.Consistency.Kind, []string{"bsp"}},
+		{"restart.from", j.Restart.From, []string{"latest"}},
+		{"network.kind", j.Network.Kind, []string{"unix", "tcp"}},
+	} {
+		if !slices.Contains(c.known, c.value) {
+			return &FieldError{c.field, fmt.Sprintf("%q is not known%s", c.value, nearest.Hint(c.value, c.known))}
+		}
+	}
+	if err := j.Optimizer.Validate(); err != nil {
+		return &FieldError{"optimizer", err.Error()}
+	}
+	return j.validateStrategy()
+}
+
+// validateStrategy checks the counts of processes against the kind.
+func (j *Job) validateStrategy() error {
+	s := j.Strategy
+	switch {
+	case s.Workers < 1:
+		return &FieldError{"strategy.workers", fmt.Sprintf("must be at least 1, is %d", s.Workers)}
+	case s.Servers < 0:
+		return &FieldError{"strategy.servers", "must not be negative"}
+	case s.Workers+s.Servers > MaxRanks:
+		return &FieldError{"strategy.workers", fmt.Sprintf("%d workers and %d servers are more than %d ranks", s.Workers, s.Servers, MaxRanks)}
+	case s.Kind == "serial" && s.Workers != 1:
+		return &FieldError{"strategy.workers", fmt.Sprintf("serial has one worker, not %d: set strategy.kind=allreduce or ps, or workers 1", s.Workers)}
+	case s.Kind != "ps" && s.Servers != 0:
+		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
+	}
+	return nil
+}
+
+// fixed is what a checkpoint and the run that resumes from it must share.
+type fixed struct {
+	Seed      uint64 `yaml:"seed"`
+	Model     Model  `yaml:"model"`
+	Train     Source `yaml:"train"`
+	Batch     int    `yaml:"batch"`
+	Optimizer any    `yaml:"optimizer"`
+	Precision string `yaml:"precision"`
+}
+
+// Fixed returns the text of all fields that must not change when a run is
+// resumed, one a line, and its digest. How the step is spread, the number of
+// epochs, evaluation and checkpointing may change.
+func (j *Job) Fixed() (text, digest string, err error) {
+	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision})
+	if err != nil {
+		return "", "", fmt.Errorf("job: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return string(b), hex.EncodeToString(sum[:]), nil
+}
