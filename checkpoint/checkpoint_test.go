@@ -256,3 +256,34 @@ func TestReadsOthersFiles(t *testing.T) {
 		}
 	}
 }
+
+// Shards that travelled through memory assemble as those of a directory do.
+func TestInMemory(t *testing.T) {
+	w := []float64{1, 2, 3}
+	var parts [][]byte
+	for i, name := range []string{"a", "b"} {
+		lo, hi := 2*i, min(2*i+2, 3)
+		b, err := checkpoint.Encode(name, []checkpoint.Piece{{Name: "w", Shape: tensor.Shape{3}, Lo: lo, Hi: hi, Data: tensor.From(w[lo:hi], hi-lo)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, b)
+	}
+	c, err := checkpoint.InMemory(parts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := tensor.New(tensor.F64, 3)
+	if err := c.Assemble("w", got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(w, got.F64()); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := checkpoint.InMemory(parts[0], parts[0]); err == nil {
+		t.Error("two shards of one name were taken")
+	}
+	if _, err := checkpoint.InMemory([]byte("{}")); !errors.Is(err, checkpoint.ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -16,10 +16,12 @@ import (
 // maxManifestBytes bounds the manifest a reader takes.
 const maxManifestBytes = 64 << 20
 
-// Checkpoint is an opened directory.
+// Checkpoint is an opened directory, or shards in memory (Dir is empty).
 type Checkpoint struct {
 	Dir      string
 	Manifest Manifest
+
+	memory map[string][]byte
 }
 
 // Open reads the manifest of a checkpoint directory.
@@ -81,6 +83,9 @@ func (c *Checkpoint) Verify() error {
 func (c *Checkpoint) read(s Shard) ([]byte, error) {
 	if filepath.Base(s.File) != s.File {
 		return nil, fmt.Errorf("checkpoint: %s: %w: shard file %q leaves the directory", c.Dir, ErrCorrupt, s.File)
+	}
+	if c.Dir == "" {
+		return c.memory[s.File], nil
 	}
 	path := filepath.Join(c.Dir, s.File)
 	info, err := os.Stat(path)

@@ -35,6 +35,22 @@ func Begin(root string, step int64) (string, error) {
 // WriteShard writes pieces as dir/name.safetensors, synced to disk, and
 // returns what the manifest needs of it. The file of a failed write is removed.
 func WriteShard(dir, name string, pieces []Piece) (Shard, error) {
+	shard, tensors, err := layOut(name, pieces)
+	if err != nil {
+		return Shard{}, err
+	}
+	sum, err := writeSynced(filepath.Join(dir, shard.File), func(w io.Writer) error {
+		return WriteSafetensors(w, tensors, map[string]string{"format": "gangline"})
+	})
+	if err != nil {
+		return Shard{}, fmt.Errorf("checkpoint: cannot write shard: %w", err)
+	}
+	shard.Bytes, shard.SHA256 = sum.bytes, sum.hex
+	return shard, nil
+}
+
+// layOut names the tensors of a shard and lists its entries.
+func layOut(name string, pieces []Piece) (Shard, map[string]*tensor.Tensor, error) {
 	tensors := make(map[string]*tensor.Tensor, len(pieces))
 	shard := Shard{File: name + ".safetensors", Pieces: make([]Entry, 0, len(pieces))}
 	for _, p := range pieces {
@@ -49,19 +65,12 @@ func WriteShard(dir, name string, pieces []Piece) (Shard, error) {
 			e.Tensor = fmt.Sprintf("%s[%d:%d]", p.Name, p.Lo, p.Hi)
 		}
 		if tensors[e.Tensor] != nil {
-			return Shard{}, fmt.Errorf("checkpoint: shard %s holds %q twice", name, e.Tensor)
+			return Shard{}, nil, fmt.Errorf("checkpoint: shard %s holds %q twice", name, e.Tensor)
 		}
 		tensors[e.Tensor] = p.Data
 		shard.Pieces = append(shard.Pieces, e)
 	}
-	sum, err := writeSynced(filepath.Join(dir, shard.File), func(w io.Writer) error {
-		return WriteSafetensors(w, tensors, map[string]string{"format": "gangline"})
-	})
-	if err != nil {
-		return Shard{}, fmt.Errorf("checkpoint: cannot write shard: %w", err)
-	}
-	shard.Bytes, shard.SHA256 = sum.bytes, sum.hex
-	return shard, nil
+	return shard, tensors, nil
 }
 
 // Publish writes the manifest into dir (of Begin) and gives the directory its
