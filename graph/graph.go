@@ -1,7 +1,8 @@
 // Package graph describes one training step: operators on tensors, their
 // shapes, their gradients, and the variables they update. It computes nothing.
 //
-// A model function builds the forward part and its loss with a Builder;
+// A model function builds the forward part and its loss with the methods of a
+// Graph, which keep the first mistake for Err instead of returning it;
 // Differentiate appends the backward part, Train the updates, and cuts the
 // whole into segments: runs of nodes that a backend compiles as one program
 // and a plan schedules as one task.
@@ -75,6 +76,8 @@ const (
 	Zeros   InitKind = "zeros"
 	Uniform InitKind = "uniform" // in [-Scale, Scale)
 	Normal  InitKind = "normal"  // mean 0, standard deviation Scale
+	// Constant is Scale everywhere: what slots that do not start at 0 have.
+	Constant InitKind = "constant"
 )
 
 // Init says how a variable starts. Element i of a variable is a pure function
@@ -92,4 +95,6 @@ type Graph struct {
 	Float  tensor.DType
 	nodes  []*Node
 	byName map[string]*Node
+	ops    map[Op]spec
+	err    error // the first mistake; sticky
 }

@@ -1,0 +1,220 @@
+package graph
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+// MaxElems bounds the elements of a value, dynamic dims not counted, so that no
+// size computed from a shape overflows.
+const MaxElems = 1 << 40
+
+// New returns an empty graph whose float values are of type float, F32 or F64.
+//
+// Its methods append nodes and return them. They never panic on bad input:
+// the first mistake is kept for Err, and every later method does nothing and
+// returns a node that stands for "no value". A model function so reads like
+// mathematics and checks Err once, at its end.
+func New(float tensor.DType) *Graph {
+	g := &Graph{Float: float, byName: map[string]*Node{}, ops: specs()}
+	if !float.IsFloat() {
+		g.fail("float type %v: want f32 or f64", float)
+	}
+	return g
+}
+
+// Err returns the first mistake made in building the graph, or nil.
+func (g *Graph) Err() error { return g.err }
+
+// Nodes returns all nodes in topological order. The caller must not change the list.
+func (g *Graph) Nodes() []*Node { return g.nodes }
+
+// ByName returns the node of that name, or nil.
+func (g *Graph) ByName(name string) *Node { return g.byName[name] }
+
+// String returns the node as the text form writes it.
+func (n *Node) String() string { return formatNode(n) }
+
+// IsSource reports whether a plan provides the node's value, rather than a
+// segment that computes it: Input, Variable, Table, SlotVar, Total.
+func (n *Node) IsSource() bool {
+	return n.Op == Input || n.Op == Variable || n.Op == Table || n.Op == SlotVar || n.Op == Total
+}
+
+// fail keeps the first mistake and returns the node that stands for no value.
+func (g *Graph) fail(format string, args ...any) *Node {
+	if g.err == nil {
+		g.err = fmt.Errorf("graph: "+format, args...)
+	}
+	return &Node{ID: -1}
+}
+
+// owns reports whether n is a node of this graph.
+func (g *Graph) owns(n *Node) bool {
+	return n != nil && n.ID >= 0 && n.ID < len(g.nodes) && g.nodes[n.ID] == n
+}
+
+// Apply appends a node of any operator, under a name made of the operator and
+// the node's ID. Forward operators have methods of their own; Apply is for
+// gradients and for code that goes over all operators.
+func (g *Graph) Apply(op Op, attr Attr, in ...*Node) *Node { return g.add("", op, attr, in...) }
+
+// add appends a node after checking everything that can be known of it.
+// An empty name asks for one.
+func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
+	if g.err != nil {
+		return &Node{ID: -1}
+	}
+	if name == "" {
+		name = string(op) + "." + strconv.Itoa(len(g.nodes))
+		for g.byName[name] != nil {
+			name += "_"
+		}
+	}
+	n := &Node{ID: len(g.nodes), Name: name, Op: op, In: slices.Clone(in), DType: g.Float, Attr: attr}
+	n.Attr.Shape = attr.Shape.Clone()
+	sp, ok := g.ops[op]
+	if !ok {
+		return g.fail("node %q: unknown operator %q", name, op)
+	}
+	if g.byName[name] != nil {
+		return g.fail("node %q (%s): the name is taken by a %s", name, op, g.byName[name].Op)
+	}
+	for i, x := range in {
+		if !g.owns(x) {
+			return g.fail("node %q: %s: input %d is not a node of this graph", name, op, i)
+		}
+	}
+	err := sp.checkInputs(g.Float, in)
+	if err == nil {
+		n.Shape, err = sp.infer(in, &n.Attr)
+	}
+	if err == nil {
+		err = checkSize(n.Shape)
+	}
+	if err == nil {
+		err = checkAttr(&n.Attr)
+	}
+	if err == nil {
+		err = g.checkReads(n)
+	}
+	if err != nil {
+		return g.fail("node %q: %s: %w", name, describe(op, in), err)
+	}
+	if op == Input && n.Attr.Part.isIndex() {
+		n.DType = tensor.I64
+	}
+	g.nodes = append(g.nodes, n)
+	g.byName[name] = n
+	return n
+}
+
+// describe writes an application of an operator with the shapes of its inputs.
+func describe(op Op, in []*Node) string {
+	parts := make([]string, len(in))
+	for i, x := range in {
+		parts[i] = x.Name + " " + x.Shape.String()
+	}
+	return string(op) + "(" + strings.Join(parts, ", ") + ")"
+}
+
+// checkSize refuses dims below 1 and sizes that could overflow.
+func checkSize(s tensor.Shape) error {
+	n := 1
+	for _, d := range s {
+		if d == tensor.Dynamic {
+			continue
+		}
+		if d < 1 {
+			return fmt.Errorf("shape %v has a dim below 1", s)
+		}
+		if d > MaxElems/n {
+			return fmt.Errorf("shape %v has more than %d elements", s, MaxElems)
+		}
+		n *= d
+	}
+	return nil
+}
+
+// checkAttr refuses numbers that are not finite and unknown distributions.
+func checkAttr(a *Attr) error {
+	for _, v := range []float64{a.Alpha, a.Value, a.Init.Scale} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v is not a finite number", v)
+		}
+	}
+	switch a.Init.Kind {
+	case "", Zeros, Uniform, Normal, Constant:
+	default:
+		return fmt.Errorf("unknown initial values %q: want %s, %s, %s or %s",
+			a.Init.Kind, Zeros, Uniform, Normal, Constant)
+	}
+	if a.Init.Scale < 0 && a.Init.Kind != Constant {
+		return fmt.Errorf("the scale %v of %s initial values is negative", a.Init.Scale, a.Init.Kind)
+	}
+	return nil
+}
+
+// checkReads refuses what only the whole graph shows: one column read as dense
+// and as ragged, and a table read through two lists of keys.
+func (g *Graph) checkReads(n *Node) error {
+	for _, o := range g.nodes {
+		switch {
+		case n.Op == Input && o.Op == Input && o.Attr.Column == n.Attr.Column:
+			if o.Attr.Part == n.Attr.Part {
+				return fmt.Errorf("column %q: part %s is read already, as %q %v, wanted now as %v",
+					n.Attr.Column, n.Attr.Part, o.Name, o.Shape, n.Shape)
+			}
+			if o.Attr.Part == Dense || n.Attr.Part == Dense {
+				return fmt.Errorf("column %q is read as %s by %q and as %s here",
+					n.Attr.Column, o.Attr.Part, o.Name, n.Attr.Part)
+			}
+		case n.Op == GatherRows && o.Op == GatherRows && o.In[0] == n.In[0]:
+			return fmt.Errorf("table %q is read already, through keys %q: a table has one list of keys",
+				o.In[0].Name, o.In[1].Name)
+		case n.Op == Total && o.Op == Total:
+			return fmt.Errorf("the graph has a total already, %q", o.Name)
+		}
+	}
+	return nil
+}
+
+// checkName accepts names of letters, digits and _ . - that start with a
+// letter or _. The slash is kept for what Train adds (w/m is slot m of w).
+func checkName(s string) error {
+	for i, r := range s {
+		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (i == 0 || r != '.' && r != '-' && (r < '0' || r > '9')) {
+			return fmt.Errorf("name %q: want letters, digits, _ . or -, a letter or _ first", s)
+		}
+	}
+	if s == "" {
+		return fmt.Errorf("the name is empty")
+	}
+	return nil
+}
+
+// Named gives a computed node a name of the caller's and returns it.
+func (g *Graph) Named(name string, n *Node) *Node {
+	if g.err != nil {
+		return n
+	}
+	if err := checkName(name); err != nil {
+		return g.fail("%w", err)
+	}
+	if !g.owns(n) || n.IsSource() {
+		return g.fail("name %q: want a computed node of this graph", name)
+	}
+	if g.byName[name] != nil {
+		return g.fail("name %q is taken by a %s", name, g.byName[name].Op)
+	}
+	delete(g.byName, n.Name)
+	n.Name = name
+	g.byName[name] = n
+	return n
+}

@@ -1,0 +1,3 @@
+package graph
+
+func formatNode(n *Node) string { return n.Name + " = " + describe(n.Op, n.In) + n.Shape.String() }

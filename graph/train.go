@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/tensor"
+)
+
+// None is the segment index of a Param that has no such segment.
+const None = -1
+
+// Train turns a graph with a model in it into a step: it appends the backward
+// pass, the total, the slots of the rule and the updates, and cuts all of it
+// into segments. The graph can be trained once; its nodes stay readable.
+//
+// It fails if the model is incomplete, the rule is invalid, or the loss does
+// not depend on some trained parameter. Nodes that nothing reads are in no
+// segment.
+func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
+	if g.err != nil {
+		return nil, g.err
+	}
+	if err := m.check(g); err != nil {
+		return nil, err
+	}
+	if err := rule.Validate(); err != nil {
+		return nil, err
+	}
+	grads, err := Differentiate(g, m.Loss)
+	if err != nil {
+		return nil, err
+	}
+	s := &Step{Graph: g, Model: m, Total: g.add("total", Total, Attr{})}
+	for _, gr := range grads {
+		p := Param{Var: gr.Of, Grad: gr.Grad, Rows: gr.Rows, Rule: rule, Gather: None, EvalGather: None}
+		if gr.Rows != nil {
+			p.Keys = gr.Rows.In[1]
+		}
+		for _, slot := range rule.Slots() {
+			p.Slots = append(p.Slots, g.add(gr.Of.Name+"/"+slot.Name, SlotVar, slotAttr(gr.Of, slot)))
+		}
+		s.Params = append(s.Params, p)
+	}
+	s.addGathers()
+	s.addForward()
+	s.addUpdates()
+	s.Eval = s.add(segment("eval", s.cone(m.evalOut()), m.evalOut()))
+	if g.err != nil {
+		return nil, g.err
+	}
+	return s, s.Check()
+}
+
+// slotAttr describes a slot beside v; its initial value stands in Value and,
+// for who fills arrays by Init, in Init as well.
+func slotAttr(v *Node, slot optim.Slot) Attr {
+	init := Init{Kind: Zeros}
+	if slot.Init != 0 {
+		init = Init{Kind: Constant, Scale: slot.Init}
+	}
+	return Attr{Shape: v.Shape, Init: init, Value: slot.Init}
+}
+
+// check fails unless the model's nodes are what their fields promise.
+func (m Model) check(g *Graph) error {
+	batch, classes := tensor.Shape{tensor.Dynamic}, m.Task == Multiclass
+	switch m.Task {
+	case Binary, Multiclass, Regression:
+	default:
+		return fmt.Errorf("graph: model: unknown task %q: want %s, %s or %s", m.Task, Binary, Multiclass, Regression)
+	}
+	for _, f := range []struct {
+		field string
+		n     *Node
+		fits  func(s tensor.Shape) bool
+		want  string
+	}{
+		{"loss", m.Loss, func(s tensor.Shape) bool { return len(s) == 0 }, "[]"},
+		{"weight", m.Weight, func(s tensor.Shape) bool { return len(s) == 0 }, "[]"},
+		{"predict", m.Predict, func(s tensor.Shape) bool {
+			return s.Equal(batch) && !classes || classes && len(s) == 2 && s[0] == tensor.Dynamic && s[1] > 0
+		}, map[bool]string{false: "[?]", true: "[? classes]"}[classes]},
+		{"label", m.Label, func(s tensor.Shape) bool { return s.Equal(batch) }, "[?]"},
+	} {
+		if !g.owns(f.n) {
+			return fmt.Errorf("graph: model: %s is not a node of the graph", f.field)
+		}
+		if !f.fits(f.n.Shape) || !f.n.DType.IsFloat() {
+			return fmt.Errorf("graph: model: %s %q is %v %v, want %v %s",
+				f.field, f.n.Name, f.n.DType, f.n.Shape, g.Float, f.want)
+		}
+		if f.n.IsSource() && f.n != m.Label || f.n.Op == GatherRows {
+			return fmt.Errorf("graph: model: %s %q is a %s, want a computed value", f.field, f.n.Name, f.n.Op)
+		}
+	}
+	if m.Loss == m.Weight {
+		return fmt.Errorf("graph: model: loss and weight are both %q", m.Loss.Name)
+	}
+	return nil
+}
+
+// evalOut is what the evaluation delivers. A label that is an input is not
+// among it: who feeds the batch has it.
+func (m Model) evalOut() []*Node {
+	out := []*Node{m.Loss, m.Weight, m.Predict}
+	if !m.Label.IsSource() && m.Label != m.Predict {
+		out = append(out, m.Label)
+	}
+	return out
+}
+
+func (s *Step) add(seg Segment) int {
+	s.Segments = append(s.Segments, seg)
+	return len(s.Segments) - 1
+}
+
+// addGathers adds one segment a table; step and evaluation share it.
+func (s *Step) addGathers() {
+	for i := range s.Params {
+		if p := &s.Params[i]; p.IsTable() {
+			p.Gather = s.add(segment("gather/"+p.Var.Name, []*Node{p.Rows}, []*Node{p.Rows}))
+			p.EvalGather = p.Gather
+		}
+	}
+}
+
+// addUpdates adds one segment a parameter.
+func (s *Step) addUpdates() {
+	for i := range s.Params {
+		p := &s.Params[i]
+		op, in := Update, []*Node{p.Var, p.Grad, s.Total}
+		if p.IsTable() {
+			op, in = UpdateRows, []*Node{p.Var, p.Keys, p.Grad, s.Total}
+		}
+		in = append(in, p.Slots...)
+		u := s.Graph.add(p.Var.Name+"/update", op, Attr{Rule: p.Rule}, in...)
+		p.Update = s.add(Segment{
+			Name: "update/" + p.Var.Name, Nodes: []*Node{u}, In: in,
+			Out: append([]*Node{p.Var}, p.Slots...),
+		})
+	}
+}
+
+// addForward cuts loss and gradients after each gradient. Nodes stand in the
+// order in which they were made, so a cut is a range of IDs.
+func (s *Step) addForward() {
+	outs := []*Node{s.Model.Loss, s.Model.Weight}
+	for _, p := range s.Params {
+		outs = append(outs, p.Grad)
+	}
+	need := s.cone(outs)
+	for _, p := range s.Params {
+		n := len(need)
+		if i := slices.IndexFunc(need, func(n *Node) bool { return n.ID > p.Grad.ID }); i >= 0 {
+			n = i
+		}
+		nodes, rest := need[:n], need[n:]
+		var out []*Node
+		for _, n := range nodes {
+			if slices.Contains(outs, n) || n.Op != Const && readBy(rest, n) {
+				out = append(out, n)
+			}
+		}
+		s.Forward = append(s.Forward, s.add(segment("forward/"+p.Var.Name, nodes, out)))
+		need = rest
+	}
+}
+
+// readBy reports whether any of the nodes reads x.
+func readBy(nodes []*Node, x *Node) bool {
+	return slices.ContainsFunc(nodes, func(n *Node) bool { return slices.Contains(n.In, x) })
+}
+
+// cone returns the nodes that out needs, in order of ID; it ends at sources and
+// at gathered rows, which a segment takes as inputs.
+func (s *Step) cone(out []*Node) []*Node {
+	seen := map[*Node]bool{}
+	var all []*Node
+	stack := slices.Clone(out)
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if seen[n] || n.IsSource() || n.Op == GatherRows {
+			continue
+		}
+		seen[n] = true
+		all = append(all, n)
+		stack = append(stack, n.In...)
+	}
+	slices.SortFunc(all, byID)
+	return all
+}
+
+func byID(a, b *Node) int { return cmp.Compare(a.ID, b.ID) }
+
+// segment makes a segment of nodes: constants that they read are repeated in
+// it, since making one costs less than passing it on; all else that they read
+// becomes an input.
+func segment(name string, nodes, out []*Node) Segment {
+	seg := Segment{Name: name, Out: out}
+	inside := map[*Node]bool{}
+	for _, n := range nodes {
+		inside[n] = true
+		seg.Nodes = append(seg.Nodes, n)
+	}
+	for _, n := range nodes {
+		for _, x := range n.In {
+			if inside[x] {
+				continue
+			}
+			inside[x] = true
+			if x.Op == Const {
+				seg.Nodes = append(seg.Nodes, x)
+			} else {
+				seg.In = append(seg.In, x)
+			}
+		}
+	}
+	slices.SortFunc(seg.Nodes, byID)
+	slices.SortFunc(seg.In, byID)
+	return seg
+}
