@@ -10,6 +10,11 @@
 // proof of a plan rests on an endless mailbox. Whoever wants latency posts
 // early.
 //
+// A rank that dies or whose connection breaks is lost: everything that waits on
+// it, and everything later, fails with [ErrPeerLost]. A rank that closes its
+// endpoint says so first, and the others see [ErrPeerClosed] instead, after all
+// messages it had sent.
+//
 // Bodies live side by side: mem (in one process, with faults, for virtual
 // time), tcp and unix. One conformance suite, transporttest, runs on each.
 package transport
@@ -21,19 +26,37 @@ import (
 	"time"
 )
 
-// MaxMessage bounds one message in bytes. Larger values are split by the caller.
-const MaxMessage = 1 << 30
+// Limits that every body keeps.
+const (
+	// MaxMessage bounds one message in bytes. Larger values are split by the
+	// caller; a larger message fails with ErrLimit on both sides.
+	MaxMessage = 1 << 30
+	// MaxPosted bounds the receives posted at one time for one (sender, tag).
+	// Post fails with ErrLimit above it.
+	MaxPosted = 1024
+	// MaxSends bounds the sends that wait at one time for one (receiver, tag).
+	// Send fails with ErrLimit above it.
+	MaxSends = 1024
+	// MaxTags bounds the tags of one pair that have something posted or
+	// waiting at one time. Post and Send fail with ErrLimit above it.
+	MaxTags = 1 << 16
+)
 
 // Errors that callers tell apart with errors.Is.
 var (
 	// ErrPeerLost: the peer's process died or its connection broke.
 	ErrPeerLost = errors.New("peer lost")
+	// ErrPeerClosed: the peer closed its endpoint in good order.
+	ErrPeerClosed = errors.New("peer closed its endpoint")
 	// ErrClosed: the endpoint was closed on this side.
 	ErrClosed = errors.New("endpoint closed")
 	// ErrLimit: a message is larger than the receiver allows.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrCorrupt: a frame failed its checksum or has an impossible header.
 	ErrCorrupt = errors.New("corrupt frame")
+	// ErrNoPeer: the rank is this rank itself, none of this generation, or one
+	// that this rank is not connected with.
+	ErrNoPeer = errors.New("not a peer")
 )
 
 // PeerError says which peer an operation failed with.
@@ -52,23 +75,6 @@ func (e *PeerError) Error() string {
 
 // Unwrap returns the cause.
 func (e *PeerError) Unwrap() error { return e.Err }
-
-// Receive is one posted receive. The caller owns it, sets the exported fields
-// and may post it again after Wait returned: a warm Receive allocates nothing.
-type Receive struct {
-	Peer int
-	Tag  uint32
-	// Buf takes the message. If it is too small and Grow is set, Grow is asked
-	// for memory of n bytes; without Grow, a longer message fails with ErrLimit
-	// on both sides.
-	Buf  []byte
-	Grow func(n int) []byte
-
-	// N is the length of the message, valid after Wait returned nil.
-	N int
-
-	done chan error
-}
 
 // Endpoint is one rank's connection with all others.
 type Endpoint interface {
@@ -90,30 +96,4 @@ type Stats struct {
 	MessagesSent, MessagesReceived int64
 	// LastHeard is, for each rank, when something last arrived from it.
 	LastHeard []time.Time
-}
-
-// Wait blocks until the message is in r.Buf[:r.N], or the receive failed, or
-// ctx ended. After an error of ctx the receive is still posted and must not be
-// used again.
-func (r *Receive) Wait(ctx context.Context) error {
-	select {
-	case err := <-r.done:
-		return err
-	case <-ctx.Done():
-		return &PeerError{Rank: -1, Peer: r.Peer, Op: "receive from", Tag: r.Tag, Err: context.Cause(ctx)}
-	}
-}
-
-// Arm readies r for posting; endpoints call it in Post.
-func (r *Receive) Arm() {
-	if r.done == nil {
-		r.done = make(chan error, 1)
-	}
-	r.N = 0
-}
-
-// Complete ends r with n bytes or an error; endpoints call it once a Post.
-func (r *Receive) Complete(n int, err error) {
-	r.N = n
-	r.done <- err
 }
