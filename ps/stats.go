@@ -1,0 +1,90 @@
+package ps
+
+// WorkerStats counts one worker's contributions to a store.
+type WorkerStats struct {
+	Rank    int   `json:"rank"`
+	Pushed  int64 `json:"pushed"`
+	Applied int64 `json:"applied"`
+	Late    int64 `json:"late"`
+	Expired int64 `json:"expired"`
+	Skipped int64 `json:"skipped"`
+	Pending int64 `json:"pending"`
+	// LastStep is the last step the worker contributed to, -1 before the first.
+	LastStep int64 `json:"last_step"`
+	Lost     bool  `json:"lost,omitempty"`
+}
+
+// Stats counts what happened to a store. A contribution is what one worker
+// gives to one state for one step; each is counted once.
+type Stats struct {
+	Store   int   `json:"store"`
+	Version int64 `json:"version"`
+	// Pushed = Applied + Late + Expired + Skipped + Pending.
+	Pushed  int64 `json:"pushed"`
+	Applied int64 `json:"applied"`
+	// Late came for a step that was past.
+	Late int64 `json:"late"`
+	// Expired were pending when the run ended without a verdict on their step.
+	Expired int64 `json:"expired"`
+	// Skipped were dropped by a verdict of weight 0.
+	Skipped int64 `json:"skipped"`
+	Pending int64 `json:"pending"`
+	// Duplicates are pushes acknowledged again, Refused are requests answered
+	// with an error, Pulls are pulls answered; no contribution is counted here.
+	Duplicates int64 `json:"duplicates"`
+	Refused    int64 `json:"refused"`
+	Pulls      int64 `json:"pulls"`
+	// Parked are pulls that wait for a verdict now.
+	Parked int `json:"parked"`
+	// StepsApplied and StepsSkipped count verdicts carried out.
+	StepsApplied int64 `json:"steps_applied"`
+	StepsSkipped int64 `json:"steps_skipped"`
+	// Rows are the rows of each table that were ever updated.
+	Rows    map[string]int `json:"rows,omitempty"`
+	Workers []WorkerStats  `json:"workers"`
+}
+
+// Dropped returns the contributions that will never be applied.
+func (s *Stats) Dropped() int64 { return s.Late + s.Expired + s.Skipped }
+
+// Balanced reports whether every contribution is accounted for, in total and
+// for each worker.
+func (s *Stats) Balanced() bool {
+	for _, w := range s.Workers {
+		if w.Pushed != w.Applied+w.Late+w.Expired+w.Skipped+w.Pending {
+			return false
+		}
+	}
+	return s.Pushed == s.Applied+s.Dropped()+s.Pending
+}
+
+// Stats returns the counts so far. It allocates.
+func (s *Shard) Stats() Stats {
+	t := s.counts
+	t.Store, t.Version = s.layout.Store, s.version
+	for i := range s.peers {
+		p := &s.peers[i]
+		w := p.counts
+		w.Rank, w.Lost = p.rank, p.lost
+		w.Pending = int64(s.rounds[0].stored[i] + s.rounds[1].stored[i])
+		if p.parked {
+			t.Parked++
+		}
+		t.Pushed += w.Pushed
+		t.Applied += w.Applied
+		t.Late += w.Late
+		t.Expired += w.Expired
+		t.Skipped += w.Skipped
+		t.Pending += w.Pending
+		t.Workers = append(t.Workers, w)
+	}
+	for i := range s.cells {
+		if s.layout.States[i].Table {
+			if t.Rows == nil {
+				t.Rows = make(map[string]int)
+			}
+			t.Rows[s.layout.States[i].Name] = s.cells[i].rows()
+		}
+	}
+	return t
+}
