@@ -14,6 +14,9 @@ import (
 // size computed from a shape overflows.
 const MaxElems = 1 << 40
 
+// MaxNodes bounds the nodes of a graph.
+const MaxNodes = 1 << 16
+
 // New returns an empty graph whose float values are of type float, F32 or F64.
 //
 // Its methods append nodes and return them. They never panic on bad input:
@@ -21,7 +24,7 @@ const MaxElems = 1 << 40
 // returns a node that stands for "no value". A model function so reads like
 // mathematics and checks Err once, at its end.
 func New(float tensor.DType) *Graph {
-	g := &Graph{Float: float, byName: map[string]*Node{}, ops: specs()}
+	g := &Graph{Float: float, byName: map[string]*Node{}, rows: map[*Node]*Node{}, ops: specs()}
 	if !float.IsFloat() {
 		g.fail("float type %v: want f32 or f64", float)
 	}
@@ -29,7 +32,12 @@ func New(float tensor.DType) *Graph {
 }
 
 // Err returns the first mistake made in building the graph, or nil.
-func (g *Graph) Err() error { return g.err }
+func (g *Graph) Err() error {
+	if g.err == nil {
+		return nil
+	}
+	return fmt.Errorf("graph: %w", g.err)
+}
 
 // Nodes returns all nodes in topological order. The caller must not change the list.
 func (g *Graph) Nodes() []*Node { return g.nodes }
@@ -49,7 +57,7 @@ func (n *Node) IsSource() bool {
 // fail keeps the first mistake and returns the node that stands for no value.
 func (g *Graph) fail(format string, args ...any) *Node {
 	if g.err == nil {
-		g.err = fmt.Errorf("graph: "+format, args...)
+		g.err = fmt.Errorf(format, args...)
 	}
 	return &Node{ID: -1}
 }
@@ -65,31 +73,23 @@ func (g *Graph) owns(n *Node) bool {
 func (g *Graph) Apply(op Op, attr Attr, in ...*Node) *Node { return g.add("", op, attr, in...) }
 
 // add appends a node after checking everything that can be known of it.
-// An empty name asks for one.
+// An empty name asks for one. Settings that the operator does not read are
+// dropped, so that equal nodes have equal settings.
 func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 	if g.err != nil {
 		return &Node{ID: -1}
 	}
-	if name == "" {
-		name = string(op) + "." + strconv.Itoa(len(g.nodes))
-		for g.byName[name] != nil {
-			name += "_"
-		}
-	}
-	n := &Node{ID: len(g.nodes), Name: name, Op: op, In: slices.Clone(in), DType: g.Float, Attr: attr}
-	n.Attr.Shape = attr.Shape.Clone()
-	sp, ok := g.ops[op]
-	if !ok {
-		return g.fail("node %q: unknown operator %q", name, op)
-	}
-	if g.byName[name] != nil {
-		return g.fail("node %q (%s): the name is taken by a %s", name, op, g.byName[name].Op)
+	n := &Node{ID: len(g.nodes), Name: name, Op: op, In: slices.Clone(in), DType: g.Float}
+	if err := g.nameNode(n, attr); err != nil {
+		return g.fail("%w", err)
 	}
 	for i, x := range in {
 		if !g.owns(x) {
-			return g.fail("node %q: %s: input %d is not a node of this graph", name, op, i)
+			return g.fail("node %q: %s: input %d is not a node of this graph", n.Name, op, i)
 		}
 	}
+	sp := g.ops[op]
+	n.Attr = canonical(op, attr)
 	err := sp.checkInputs(g.Float, in)
 	if err == nil {
 		n.Shape, err = sp.infer(in, &n.Attr)
@@ -104,14 +104,42 @@ func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 		err = g.checkReads(n)
 	}
 	if err != nil {
-		return g.fail("node %q: %s: %w", name, describe(op, in), err)
+		return g.fail("node %q: %s: %w", n.Name, describe(op, in), err)
 	}
 	if op == Input && n.Attr.Part.isIndex() {
 		n.DType = tensor.I64
 	}
 	g.nodes = append(g.nodes, n)
-	g.byName[name] = n
+	g.byName[n.Name] = n
 	return n
+}
+
+// nameNode sees to it that n has a name that no other node has. An input's
+// name follows from its column and part.
+func (g *Graph) nameNode(n *Node, attr Attr) error {
+	if _, ok := g.ops[n.Op]; !ok {
+		return fmt.Errorf("node %q: unknown operator %q", n.Name, n.Op)
+	}
+	if n.Op == Input {
+		want := inputName(attr.Column, attr.Part)
+		if n.Name != "" && n.Name != want {
+			return fmt.Errorf("node %q: an input of part %s of column %q is named %q", n.Name, attr.Part, attr.Column, want)
+		}
+		n.Name = want
+	}
+	if n.Name == "" {
+		n.Name = string(n.Op) + "." + strconv.Itoa(n.ID)
+		for g.byName[n.Name] != nil {
+			n.Name += "_"
+		}
+	}
+	if o := g.byName[n.Name]; o != nil {
+		return fmt.Errorf("node %q: a %s %v: the name is taken by a %s %v", n.Name, n.Op, attr.Shape, o.Op, o.Shape)
+	}
+	if n.ID >= MaxNodes {
+		return fmt.Errorf("node %q: more than %d nodes", n.Name, MaxNodes)
+	}
+	return nil
 }
 
 // describe writes an application of an operator with the shapes of its inputs.
@@ -161,25 +189,30 @@ func checkAttr(a *Attr) error {
 }
 
 // checkReads refuses what only the whole graph shows: one column read as dense
-// and as ragged, and a table read through two lists of keys.
+// and as ragged, a table read through two lists of keys, a second total.
 func (g *Graph) checkReads(n *Node) error {
-	for _, o := range g.nodes {
-		switch {
-		case n.Op == Input && o.Op == Input && o.Attr.Column == n.Attr.Column:
-			if o.Attr.Part == n.Attr.Part {
-				return fmt.Errorf("column %q: part %s is read already, as %q %v, wanted now as %v",
-					n.Attr.Column, n.Attr.Part, o.Name, o.Shape, n.Shape)
+	switch n.Op {
+	case Input:
+		other := []Part{Dense}
+		if n.Attr.Part == Dense {
+			other = []Part{Offsets, IDs, Weights, Keys, Pos}
+		}
+		for _, p := range other {
+			if o := g.byName[inputName(n.Attr.Column, p)]; o != nil && o.Op == Input && o.Attr.Column == n.Attr.Column {
+				return fmt.Errorf("column %q is read as %s by %q and as %s here", n.Attr.Column, p, o.Name, n.Attr.Part)
 			}
-			if o.Attr.Part == Dense || n.Attr.Part == Dense {
-				return fmt.Errorf("column %q is read as %s by %q and as %s here",
-					n.Attr.Column, o.Attr.Part, o.Name, n.Attr.Part)
-			}
-		case n.Op == GatherRows && o.Op == GatherRows && o.In[0] == n.In[0]:
+		}
+	case GatherRows:
+		if o := g.rows[n.In[0]]; o != nil {
 			return fmt.Errorf("table %q is read already, through keys %q: a table has one list of keys",
 				o.In[0].Name, o.In[1].Name)
-		case n.Op == Total && o.Op == Total:
-			return fmt.Errorf("the graph has a total already, %q", o.Name)
 		}
+		g.rows[n.In[0]] = n
+	case Total:
+		if g.total != nil {
+			return fmt.Errorf("the graph has a total already, %q", g.total.Name)
+		}
+		g.total = n
 	}
 	return nil
 }

@@ -21,6 +21,8 @@ func (s Segment) Check() error {
 		if i > 0 && n.ID <= s.Nodes[i-1].ID {
 			return fmt.Errorf("graph: segment %q (1): %q comes after %q", s.Name, n.Name, s.Nodes[i-1].Name)
 		}
+	}
+	for _, n := range s.Nodes {
 		if n.IsSource() {
 			return fmt.Errorf("graph: segment %q (3): computes the %s %q", s.Name, n.Op, n.Name)
 		}

@@ -69,10 +69,8 @@ func (g *Graph) Slice(x *Node, start, end int) *Node {
 // for the same table and keys returns the same node; other keys for the same
 // table are an error, since a step gives a table one sparse gradient.
 func (g *Graph) GatherRows(table, keys *Node) *Node {
-	for _, n := range g.nodes {
-		if n.Op == GatherRows && n.In[0] == table && n.In[1] == keys {
-			return n
-		}
+	if n := g.rows[table]; n != nil && n.In[1] == keys {
+		return n
 	}
 	return g.Apply(GatherRows, Attr{}, table, keys)
 }

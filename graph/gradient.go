@@ -29,7 +29,7 @@ type Gradient struct {
 // depend on is an error, because training would never change it.
 func Differentiate(g *Graph, loss *Node) ([]Gradient, error) {
 	if g.err != nil {
-		return nil, g.err
+		return nil, g.Err()
 	}
 	if !g.owns(loss) || len(loss.Shape) != 0 || !loss.DType.IsFloat() {
 		return nil, fmt.Errorf("graph: the loss must be a float scalar of this graph")
@@ -54,7 +54,7 @@ func Differentiate(g *Graph, loss *Node) ([]Gradient, error) {
 		}
 	}
 	if g.err != nil {
-		return nil, g.err
+		return nil, g.Err()
 	}
 	return b.collect(all, loss)
 }
@@ -117,12 +117,8 @@ func (b *backward) collect(all []Gradient, loss *Node) ([]Gradient, error) {
 	for i := range all {
 		at := all[i].Of
 		if at.Op == Table {
-			at = nil
-			for _, n := range b.g.nodes {
-				if n.Op == GatherRows && n.In[0] == all[i].Of {
-					at, all[i].Rows = n, n
-				}
-			}
+			at = b.g.rows[at]
+			all[i].Rows = at
 		}
 		all[i].Grad = b.grad[at]
 		if all[i].Grad == nil {

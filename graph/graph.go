@@ -96,5 +96,7 @@ type Graph struct {
 	nodes  []*Node
 	byName map[string]*Node
 	ops    map[Op]spec
+	rows   map[*Node]*Node // the GatherRows node of each table
+	total  *Node
 	err    error // the first mistake; sticky
 }

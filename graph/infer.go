@@ -24,7 +24,7 @@ type spec struct {
 // specs is the table of operators.
 func specs() map[Op]spec {
 	return map[Op]spec{
-		Input: {"", inferInput}, Variable: {"", inferState}, SlotVar: {"", inferState},
+		Input: {"", inferInput}, Variable: {"", inferState}, SlotVar: {"", inferSlot},
 		Table: {"", inferTable}, Const: {"", inferConst}, Total: {"", inferScalar},
 
 		MatMul: {"ff", inferMatMul},
@@ -119,6 +119,15 @@ func inferInput(_ []*Node, a *Attr) (tensor.Shape, error) {
 func inferState(_ []*Node, a *Attr) (tensor.Shape, error) {
 	if a.Init.Kind == "" {
 		a.Init.Kind = Zeros
+	}
+	return inferConst(nil, a)
+}
+
+// inferSlot lets a slot's Init say what its Value says, for who fills arrays by Init.
+func inferSlot(_ []*Node, a *Attr) (tensor.Shape, error) {
+	a.Init = Init{Kind: Zeros}
+	if a.Value != 0 {
+		a.Init = Init{Kind: Constant, Scale: a.Value}
 	}
 	return inferConst(nil, a)
 }

@@ -111,8 +111,15 @@ func inferClassLossGrad(in []*Node, a *Attr) (tensor.Shape, error) {
 
 // Updates.
 
-// wantSlots fails unless the slots have the shape of what they stand beside.
-func wantSlots(v *Node, slots []*Node) error {
+// checkRule fails unless the rule is valid and the slots are those that it
+// keeps, in the shape of what they stand beside.
+func checkRule(a *Attr, v *Node, slots []*Node) error {
+	if err := a.Rule.Validate(); err != nil {
+		return err
+	}
+	if want := len(a.Rule.Slots()); len(slots) != want {
+		return fmt.Errorf("has %d slots, rule %s keeps %d", len(slots), a.Rule.Kind, want)
+	}
 	for _, s := range slots {
 		if !s.Shape.Equal(v.Shape) {
 			return fmt.Errorf("slot %q is %v, %q is %v", s.Name, s.Shape, v.Name, v.Shape)
@@ -121,17 +128,17 @@ func wantSlots(v *Node, slots []*Node) error {
 	return nil
 }
 
-func inferUpdate(in []*Node, _ *Attr) (tensor.Shape, error) {
+func inferUpdate(in []*Node, a *Attr) (tensor.Shape, error) {
 	if !in[1].Shape.Equal(in[0].Shape) {
 		return nil, fmt.Errorf("the gradient is %v, want %v", in[1].Shape, in[0].Shape)
 	}
-	return in[0].Shape, wantSlots(in[0], in[3:])
+	return in[0].Shape, checkRule(a, in[0], in[3:])
 }
 
-func inferUpdateRows(in []*Node, _ *Attr) (tensor.Shape, error) {
+func inferUpdateRows(in []*Node, a *Attr) (tensor.Shape, error) {
 	want := tensor.Shape{in[1].Shape[0], in[0].Shape[1]}
 	if !in[2].Shape.Equal(want) {
 		return nil, fmt.Errorf("the gradient is %v, want %v", in[2].Shape, want)
 	}
-	return in[0].Shape, wantSlots(in[0], in[4:])
+	return in[0].Shape, checkRule(a, in[0], in[4:])
 }

@@ -5,6 +5,14 @@ import "github.com/gangline/gangline/tensor"
 // isIndex reports whether the part holds i64 rather than floats.
 func (p Part) isIndex() bool { return p == Offsets || p == IDs || p == Keys || p == Pos }
 
+// inputName is the name of the input of a part of a column.
+func inputName(column string, p Part) string {
+	if p == Dense {
+		return column
+	}
+	return column + "." + string(p)
+}
+
 // source appends a source under a name that the caller chose.
 func (g *Graph) source(name string, op Op, attr Attr) *Node {
 	if err := checkName(name); err != nil {
@@ -20,7 +28,7 @@ func (g *Graph) Input(column string, dim int) *Node {
 	if dim == 0 {
 		shape = shape[:1]
 	}
-	if n := g.byName[column]; n != nil && n.Op == Input && n.Shape.Equal(shape) {
+	if n := g.byName[column]; n != nil && n.Op == Input && n.Attr.Part == Dense && n.Shape.Equal(shape) {
 		return n
 	}
 	return g.source(column, Input, Attr{Column: column, Part: Dense, Shape: shape})
@@ -44,8 +52,8 @@ type RaggedColumn struct {
 func (g *Graph) Ragged(column string) RaggedColumn { return RaggedColumn{g: g, column: column} }
 
 func (r RaggedColumn) part(p Part) *Node {
-	name := r.column + "." + string(p)
-	if n := r.g.byName[name]; n != nil && n.Op == Input && n.Attr.Part == p {
+	name := inputName(r.column, p)
+	if n := r.g.byName[name]; n != nil && n.Op == Input && n.Attr.Column == r.column {
 		return n
 	}
 	return r.g.source(name, Input, Attr{Column: r.column, Part: p, Shape: tensor.Shape{tensor.Dynamic}})

@@ -21,7 +21,7 @@ const None = -1
 // segment.
 func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	if g.err != nil {
-		return nil, g.err
+		return nil, g.Err()
 	}
 	if err := m.check(g); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 			p.Keys = gr.Rows.In[1]
 		}
 		for _, slot := range rule.Slots() {
-			p.Slots = append(p.Slots, g.add(gr.Of.Name+"/"+slot.Name, SlotVar, slotAttr(gr.Of, slot)))
+			p.Slots = append(p.Slots, g.add(gr.Of.Name+"/"+slot.Name, SlotVar, Attr{Shape: gr.Of.Shape, Value: slot.Init}))
 		}
 		s.Params = append(s.Params, p)
 	}
@@ -49,19 +49,12 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	s.addUpdates()
 	s.Eval = s.add(segment("eval", s.cone(m.evalOut()), m.evalOut()))
 	if g.err != nil {
-		return nil, g.err
+		return nil, g.Err()
 	}
-	return s, s.Check()
-}
-
-// slotAttr describes a slot beside v; its initial value stands in Value and,
-// for who fills arrays by Init, in Init as well.
-func slotAttr(v *Node, slot optim.Slot) Attr {
-	init := Init{Kind: Zeros}
-	if slot.Init != 0 {
-		init = Init{Kind: Constant, Scale: slot.Init}
+	if err := s.Check(); err != nil {
+		return nil, err
 	}
-	return Attr{Shape: v.Shape, Init: init, Value: slot.Init}
+	return s, nil
 }
 
 // check fails unless the model's nodes are what their fields promise.
@@ -92,7 +85,7 @@ func (m Model) check(g *Graph) error {
 			return fmt.Errorf("graph: model: %s %q is %v %v, want %v %s",
 				f.field, f.n.Name, f.n.DType, f.n.Shape, g.Float, f.want)
 		}
-		if f.n.IsSource() && f.n != m.Label || f.n.Op == GatherRows {
+		if f.n.IsSource() && f.field != "label" || f.n.Op == GatherRows {
 			return fmt.Errorf("graph: model: %s %q is a %s, want a computed value", f.field, f.n.Name, f.n.Op)
 		}
 	}
