@@ -1,0 +1,242 @@
+package data
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+// The parts of a column that a Feeder delivers; the same words as graph.Part.
+const (
+	partDense   = "dense"
+	partOffsets = "offsets"
+	partIDs     = "ids"
+	partWeights = "weights"
+	partKeys    = "keys"
+	partPos     = "pos"
+)
+
+// InputSpec names one tensor of a step's input.
+type InputSpec struct {
+	// Column is the name of a column of the source.
+	Column string
+	// Part is "dense" of a dense column; "offsets", "ids", "weights", "keys" or
+	// "pos" of a ragged one. Keys are the distinct ids of the rank's rows,
+	// ascending; pos is for every entry the index of its id in them.
+	Part string
+	// DType is F32 or F64 for dense and weights, I64 for the others.
+	DType tensor.DType
+	// Dims is the number of dims: 2 for dense as [rows dim], or 1 for [rows],
+	// which a column of Dim 1 may be declared as; 1 for the others.
+	Dims int
+}
+
+// Feeder turns a rank's part of a step's batch into tensors. It is used by one
+// goroutine at a time; several feeders may share a source.
+type Feeder struct {
+	src         Source
+	order       Order
+	rank, ranks int
+	columns     []ColumnSpec
+	inputs      []boundInput
+	keyed       []keyed // one a column; of use for those whose keys are asked for
+	batch       Batch
+	rows        []int
+}
+
+// boundInput is an InputSpec with its column found.
+type boundInput struct {
+	InputSpec
+	column int
+}
+
+// keyed is the distinct ids of one column.
+type keyed struct {
+	wanted    bool
+	sorter    *distinct
+	keys, pos []int64
+	room      []int64
+}
+
+// NewFeeder prepares to feed the given inputs. The order must fit the source. An
+// error about a column or part names those that there are.
+func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*Feeder, error) {
+	if err := order.Validate(); err != nil {
+		return nil, err
+	}
+	if n := src.Rows(); n != order.Rows {
+		return nil, fmt.Errorf("data: an order of %d rows does not fit a source of %d", order.Rows, n)
+	}
+	if rank < 0 || rank >= ranks {
+		return nil, fmt.Errorf("data: rank %d is not in [0,%d)", rank, ranks)
+	}
+	f := &Feeder{src: src, order: order, rank: rank, ranks: ranks, columns: src.Columns()}
+	f.keyed = make([]keyed, len(f.columns))
+	for _, in := range inputs {
+		c := slices.IndexFunc(f.columns, func(c ColumnSpec) bool { return c.Name == in.Column })
+		if c < 0 {
+			return nil, fmt.Errorf("data: there is no column %q%s: the source has %s",
+				in.Column, suggest(in.Column, names(f.columns)), describe(f.columns))
+		}
+		if err := in.check(f.columns[c]); err != nil {
+			return nil, err
+		}
+		f.inputs = append(f.inputs, boundInput{in, c})
+		if k := &f.keyed[c]; (in.Part == partKeys || in.Part == partPos) && !k.wanted {
+			k.wanted, k.sorter = true, new(distinct)
+		}
+	}
+	return f, nil
+}
+
+// check tells whether a column can deliver the input.
+func (in InputSpec) check(c ColumnSpec) error {
+	parts := []string{partDense}
+	if c.Kind == RaggedColumn {
+		parts = []string{partOffsets, partIDs, partWeights, partKeys, partPos}
+	}
+	if !slices.Contains(parts, in.Part) {
+		return fmt.Errorf("data: %s column %s has no part %q%s: it has %s",
+			c.Kind, c.Name, in.Part, suggest(in.Part, parts), strings.Join(parts, ", "))
+	}
+	isFloat := in.Part == partDense || in.Part == partWeights
+	if in.DType.IsFloat() != isFloat || (!isFloat && in.DType != tensor.I64) {
+		want := "i64"
+		if isFloat {
+			want = "f32 or f64"
+		}
+		return fmt.Errorf("data: %s of column %s cannot be %v, want %s", in.Part, c.Name, in.DType, want)
+	}
+	if in.Dims == 1 && (in.Part != partDense || c.Dim == 1) {
+		return nil
+	}
+	if in.Dims == 2 && in.Part == partDense {
+		return nil
+	}
+	return fmt.Errorf("data: %s of column %s (dim %d) cannot have %d dims", in.Part, c.Name, c.Dim, in.Dims)
+}
+
+// Rows returns the rows that the last Feed delivered, valid until the next.
+func (f *Feeder) Rows() []int { return f.rows }
+
+// Feed fills out, one tensor an input, with this rank's rows of a step's batch;
+// there may be none. The tensors are resized in place; their dtypes must be
+// those of the inputs. An id outside its column is an error that names the row.
+// A warm Feed allocates nothing. Cost: Source.Read, one more copy of each
+// value, and a radix sort of the ids of each column whose keys are asked for.
+func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
+	if len(out) != len(f.inputs) {
+		panic(fmt.Sprintf("data: Feed of %d tensors for %d inputs", len(out), len(f.inputs)))
+	}
+	f.rows = f.order.RankRows(step, f.rank, f.ranks, f.rows)
+	if err := f.src.Read(f.rows, &f.batch); err != nil {
+		return fmt.Errorf("data: feed step %d: %w", step, err)
+	}
+	for c := range f.columns {
+		if err := f.prepare(c); err != nil {
+			return fmt.Errorf("data: feed step %d: %w", step, err)
+		}
+	}
+	for i := range f.inputs {
+		in := &f.inputs[i]
+		if out[i].DType() != in.DType {
+			panic(fmt.Sprintf("data: %s of column %s was declared %v, fed into %v",
+				in.Part, in.Column, in.DType, out[i].DType()))
+		}
+		f.feed(in, out[i])
+	}
+	return nil
+}
+
+// prepare checks the ids of a column and finds its keys if they are wanted.
+func (f *Feeder) prepare(c int) error {
+	if f.columns[c].Kind != RaggedColumn {
+		return nil
+	}
+	col, dim := &f.batch.Columns[c], uint64(f.columns[c].Dim)
+	for i, id := range col.IDs {
+		if uint64(id) >= dim {
+			return f.outOfRange(c, i)
+		}
+	}
+	if k := &f.keyed[c]; k.wanted {
+		k.room = resize(k.room, len(col.IDs))
+		k.pos = resize(k.pos, len(col.IDs))
+		k.keys = k.sorter.find(col.IDs, k.room, k.pos)
+	}
+	return nil
+}
+
+// outOfRange names the row that owns an entry whose id is not of its column.
+func (f *Feeder) outOfRange(c, entry int) error {
+	col := &f.batch.Columns[c]
+	i, found := slices.BinarySearch(col.Offsets, int64(entry))
+	for found && i+1 < len(col.Offsets) && col.Offsets[i+1] == int64(entry) {
+		i++ // rows without entries
+	}
+	if !found {
+		i--
+	}
+	return fmt.Errorf("row %d: id %d of column %s is not in [0,%d)",
+		f.rows[i], col.IDs[entry], f.columns[c].Name, f.columns[c].Dim)
+}
+
+// feed copies one part of a column into t.
+func (f *Feeder) feed(in *boundInput, t *tensor.Tensor) {
+	col := &f.batch.Columns[in.column]
+	switch in.Part {
+	case partDense:
+		if in.Dims == 1 {
+			t.Resize(len(f.rows))
+		} else {
+			t.Resize(len(f.rows), f.columns[in.column].Dim)
+		}
+		copyFloats(t, col.Values)
+	case partWeights:
+		t.Resize(len(col.Values))
+		copyFloats(t, col.Values)
+	case partOffsets:
+		copyInts(t, col.Offsets)
+	case partIDs:
+		copyInts(t, col.IDs)
+	case partKeys:
+		copyInts(t, f.keyed[in.column].keys)
+	case partPos:
+		copyInts(t, f.keyed[in.column].pos)
+	}
+}
+
+func copyInts(t *tensor.Tensor, v []int64) {
+	t.Resize(len(v))
+	copy(t.I64(), v)
+}
+
+func copyFloats(t *tensor.Tensor, v []float32) {
+	if t.DType() == tensor.F32 {
+		copy(t.F32(), v)
+		return
+	}
+	dst := t.F64()
+	for i, x := range v {
+		dst[i] = float64(x)
+	}
+}
+
+func names(columns []ColumnSpec) []string {
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = c.Name
+	}
+	return all
+}
+
+// describe lists columns as "label (dense), x (ragged)".
+func describe(columns []ColumnSpec) string {
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = fmt.Sprintf("%s (%s)", c.Name, c.Kind)
+	}
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,67 @@
+package data
+
+import "fmt"
+
+// Order says which rows form which step: a pure function of its fields. The
+// batch is the global one; ranks take contiguous parts of it, so which rows
+// form a step does not depend on how many ranks there are.
+//
+// An epoch is a pass over all rows. Steps go through its positions batch by
+// batch, the last batch of an epoch being smaller where Rows is no multiple of
+// Batch. With Shuffle, position p of epoch e holds row π(p), π being a
+// permutation keyed by (Seed, e); without it, row p.
+type Order struct {
+	Seed    uint64
+	Rows    int
+	Batch   int
+	Shuffle bool
+}
+
+// Validate tells whether rows and batch are positive, which every other method
+// takes for granted.
+func (o Order) Validate() error {
+	if o.Rows <= 0 || o.Batch <= 0 {
+		return fmt.Errorf("data: an order needs rows and a batch above 0, has %d and %d", o.Rows, o.Batch)
+	}
+	return nil
+}
+
+// StepsPerEpoch is the number of batches in a pass over all rows.
+func (o Order) StepsPerEpoch() int { return (o.Rows-1)/o.Batch + 1 }
+
+// At returns the epoch of a step and the range of positions [lo, hi) in it.
+func (o Order) At(step int64) (epoch, lo, hi int) {
+	per := int64(o.StepsPerEpoch())
+	lo = int(step%per) * o.Batch
+	return int(step / per), lo, lo + min(o.Batch, o.Rows-lo)
+}
+
+// RankRows appends to dst[:0] the rows of a rank's part of a step's batch, in order,
+// and returns it. Parts differ by at most one row, and are empty for some ranks
+// if the batch has fewer rows than there are ranks. It panics if the rank is not
+// in [0, ranks). Cost: about 20 ns a row.
+func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
+	if rank < 0 || rank >= ranks {
+		panic(fmt.Sprintf("data: rank %d is not in [0,%d)", rank, ranks))
+	}
+	epoch, lo, hi := o.At(step)
+	n := hi - lo
+	lo, hi = lo+part(n, rank, ranks), lo+part(n, rank+1, ranks)
+	dst = dst[:0]
+	if !o.Shuffle {
+		for p := lo; p < hi; p++ {
+			dst = append(dst, p)
+		}
+		return dst
+	}
+	perm := newPermutation(o.Rows, o.Seed, epoch)
+	for p := lo; p < hi; p++ {
+		dst = append(dst, int(perm.at(uint64(p))))
+	}
+	return dst
+}
+
+// part is where part i of n begins, of which there are parts in all.
+func part(n, i, parts int) int {
+	return n/parts*i + n%parts*i/parts
+}

@@ -1,0 +1,59 @@
+package data
+
+import (
+	"math"
+	"math/bits"
+)
+
+// permutation is a keyed bijection on [0, n) that is computed point by point,
+// in constant memory.
+//
+// It is a Feistel network over a x b >= n: position p is (l, r) = (p/b, p%b),
+// and rounds add a hash of one half to the other, modulo a and b in turn, each
+// of which can be undone. A result of n or more is sent through again until it
+// falls below n (cycle walking: Black and Rogaway, "Ciphers with arbitrary
+// finite domains", 2002); as a*b-n < a, that is rare.
+type permutation struct {
+	n, a, b uint64
+	keys    [rounds]uint64
+}
+
+// rounds is the number of rounds of the network. Four make a Feistel network
+// over random functions strong (Luby and Rackoff, 1988); the domains here are
+// tiny by comparison, so a few more.
+const rounds = 6
+
+// newPermutation prepares the permutation of n positions in an epoch.
+func newPermutation(n int, seed uint64, epoch int) permutation {
+	p := permutation{n: uint64(n)}
+	p.a = max(1, uint64(math.Ceil(math.Sqrt(float64(n)))))
+	p.b = (p.n + p.a - 1) / p.a
+	key := mix64(mix64(seed) + uint64(epoch)*golden)
+	for i := range p.keys {
+		p.keys[i] = mix64(key + uint64(i)*golden)
+	}
+	return p
+}
+
+// at returns the image of x, which must be below n. Cost: about 20 ns.
+func (p *permutation) at(x uint64) uint64 {
+	for {
+		l, r := x/p.b, x%p.b
+		for i := 0; i < rounds; i += 2 {
+			l = addMod(l, mix64(r^p.keys[i]), p.a)
+			r = addMod(r, mix64(l^p.keys[i+1]), p.b)
+		}
+		if x = l*p.b + r; x < p.n {
+			return x
+		}
+	}
+}
+
+// addMod adds to v < m the hash h, scaled down to [0, m), modulo m.
+func addMod(v, h, m uint64) uint64 {
+	scaled, _ := bits.Mul64(h, m)
+	if v += scaled; v >= m {
+		v -= m
+	}
+	return v
+}

@@ -1,0 +1,203 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Formats returns the names of the formats that Open knows.
+func Formats() []string { return []string{"libsvm", "criteo", "idx", "generated"} }
+
+// Spec says where rows come from. Fields that the format does not use must be
+// left at zero.
+type Spec struct {
+	// Format is one of Formats().
+	Format string
+	// Path is the file. gzip and bzip2 are undone by what the file holds,
+	// whatever its name. For idx these are the images.
+	Path string
+	// Labels is the idx file of labels.
+	Labels string
+	// Limit keeps only the first so many rows; 0 keeps all.
+	Limit int
+	// MaxBadRows is how many malformed rows of a text file are skipped and
+	// counted; one more is an error. At 0 the first is.
+	MaxBadRows int
+
+	// Features (libsvm) is the Dim of column x. An index beyond it is an error.
+	// 0 takes the largest index in the file; a test file then needs the number
+	// of its training file.
+	Features int
+	// ZeroBased (libsvm) says that indexes count from 0 instead of 1.
+	ZeroBased bool
+	// LabelMap (libsvm) is "" for labels as they are, or "binary" for -1, 0
+	// and +1, of which -1 becomes 0.
+	LabelMap string
+	// LabelBase (libsvm) is the number of the first class and is taken off
+	// every label: 1 for files that number classes from 1. At 0 labels may be
+	// any numbers.
+	LabelBase int
+
+	// Buckets (criteo, generated) is the number of ids that categories are
+	// hashed into, the Dim of column cat.
+	Buckets int
+
+	// Rows (generated) is the number of rows, First the number of the first.
+	// Ranges that do not overlap are independent samples of one distribution:
+	// train and evaluate on disjoint ones.
+	Rows, First int
+	// Seed (generated) plants the weights. Each seed is another problem.
+	Seed uint64
+}
+
+// Validate tells whether the spec is meaningful, without touching files. The
+// error names every field that is wrong.
+func (s *Spec) Validate() error {
+	if !slices.Contains(Formats(), s.Format) {
+		return fmt.Errorf("data: unknown format %q%s: want %s",
+			s.Format, suggest(s.Format, Formats()), strings.Join(Formats(), ", "))
+	}
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("data: "+format, args...)) }
+	for _, f := range s.fields() {
+		switch {
+		case f.negative:
+			bad("%s must not be negative", f.name)
+		case f.set && !strings.Contains(f.formats, s.Format):
+			bad("%s has no meaning for format %s (only for %s)", f.name, s.Format, f.formats)
+		case !f.set && strings.Contains(f.required, s.Format):
+			bad("format %s needs %s", s.Format, f.name)
+		}
+	}
+	if s.Features > maxID || s.Buckets > maxID {
+		bad("Features and Buckets are limited to %d", maxID)
+	}
+	if maps := []string{"binary"}; s.LabelMap != "" && !slices.Contains(maps, s.LabelMap) {
+		bad("unknown LabelMap %q%s: want binary or nothing", s.LabelMap, suggest(s.LabelMap, maps))
+	}
+	if s.LabelMap != "" && s.LabelBase != 0 {
+		bad("LabelMap and LabelBase exclude each other")
+	}
+	return errors.Join(errs...)
+}
+
+// field says which formats use a field of a Spec, and which cannot do without.
+type field struct {
+	name              string
+	set, negative     bool
+	formats, required string
+}
+
+func (s *Spec) fields() []field {
+	number := func(name string, v int, formats, required string) field {
+		return field{name, v != 0, v < 0, formats, required}
+	}
+	const files, hashed = "libsvm, criteo, idx", "criteo, generated"
+	return []field{
+		{"Path", s.Path != "", false, files, files},
+		{"Labels", s.Labels != "", false, "idx", "idx"},
+		number("Limit", s.Limit, files+", generated", ""),
+		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo", ""),
+		number("Features", s.Features, "libsvm", ""),
+		{"ZeroBased", s.ZeroBased, false, "libsvm", ""},
+		{"LabelMap", s.LabelMap != "", false, "libsvm", ""},
+		{"LabelBase", s.LabelBase != 0, false, "libsvm", ""},
+		number("Buckets", s.Buckets, hashed, hashed),
+		number("Rows", s.Rows, "generated", "generated"),
+		number("First", s.First, "generated", ""),
+		{"Seed", s.Seed != 0, false, "generated", ""},
+	}
+}
+
+// Open reads a file into memory, in one pass, or prepares generated rows. The
+// columns are
+//
+//	libsvm             label (dense, 1)   x (ragged, Features)
+//	criteo, generated  label (dense, 1)   num (dense, 13)   cat (ragged, Buckets, 26 a row)
+//	idx                label (dense, 1)   x (dense, bytes of a record, in [0,1])
+//
+// A malformed row is a *RowError. Memory is about 8 bytes an entry of libsvm (4
+// where all values are 1), 160 a row of criteo, one a pixel, none for generated
+// rows. The sources it returns are Reporters; generated ones are Oracles too.
+func Open(spec Spec) (Source, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	switch spec.Format {
+	case "idx":
+		return source(readIdx(&spec))
+	case "generated":
+		return newGenerated(&spec), nil
+	}
+	r, c, err := openInput(spec.Path)
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
+	}
+	read := readLibsvm
+	if spec.Format == "criteo" {
+		read = readCriteo
+	}
+	m, err := read(spec.Path, r, &spec)
+	return source(m, errors.Join(err, c.Close()))
+}
+
+// source keeps a nil *memory from becoming a Source that is not nil.
+func source(m *memory, err error) (Source, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// Reporter is a source that skipped malformed rows. Every source of Open is one.
+type Reporter interface {
+	// BadRows is the number of rows skipped.
+	BadRows() int
+	// BadSamples returns the first few of them.
+	BadSamples() []RowError
+}
+
+// Oracle is a source that knows its own distribution. Scoring rows with it
+// gives the best metrics that any model can reach on them. Generated sources
+// are Oracles.
+type Oracle interface {
+	// Probability is that of label 1, given everything else of the row.
+	Probability(row int) float64
+}
+
+// suggest returns ", did you mean x?" if one of the names is close to word.
+func suggest(word string, names []string) string {
+	best, least := "", len(word)/2+1
+	for _, name := range names {
+		if d := distance(strings.ToLower(word), name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(", did you mean %q?", best)
+}
+
+// distance is the number of bytes to insert, delete or replace to turn a into b
+// (Levenshtein, 1966).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost = 1 + min(diagonal, row[j], row[j+1])
+			}
+			diagonal, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
