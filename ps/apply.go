@@ -51,7 +51,7 @@ func (s *Shard) push(w int, ev Event) error {
 	n := len(ev.Blocks)
 	r.stored[w] += n
 	p.counts.Pushed += int64(n)
-	p.counts.LastStep = max(p.counts.LastStep, ev.Step)
+	p.lastStep = max(p.lastStep, ev.Step)
 	p.remember(ev.Seq, Stored)
 	s.reply(p.rank, Stored, nil, "stored until the verdict")
 	return nil
@@ -129,6 +129,9 @@ func (s *Shard) recycle(at int, t *tensor.Tensor) {
 func (s *Shard) judge(from int, v Verdict) error {
 	if v.Step < 0 || v.Weight < 0 || math.IsNaN(v.Weight) || math.IsInf(v.Weight, 0) {
 		return fmt.Errorf("%w: verdict of rank %d on step %d with weight %v", ErrUsage, from, v.Step, v.Weight)
+	}
+	if len(s.cells) == 0 {
+		s.version = max(s.version, v.Step) // nothing to push: no steps in between
 	}
 	if v.Step > s.version {
 		return fmt.Errorf("%w: verdict of rank %d on step %d, the store is at version %d", ErrUsage, from, v.Step, s.version)

@@ -120,19 +120,9 @@ const (
 
 // String returns the status in lower case.
 func (s Status) String() string {
-	switch s {
-	case Done:
-		return "done"
-	case Continue:
-		return "continue"
-	case Stored:
-		return "stored"
-	case Duplicate:
-		return "duplicate"
-	case Late:
-		return "late"
-	case Refused:
-		return "refused"
+	names := [...]string{"done", "continue", "stored", "duplicate", "late", "refused"}
+	if int(s) < len(names) {
+		return names[s]
 	}
 	return fmt.Sprintf("status(%d)", uint8(s))
 }

@@ -74,7 +74,8 @@ type peer struct {
 	since     time.Time
 	blocks    []Block          // of the last reply
 	scratch   []*tensor.Tensor // by state
-	counts    WorkerStats
+	counts    Counts
+	lastStep  int64
 }
 
 // NewShard makes a store at version 0 with its initial values. workers are the
@@ -100,7 +101,7 @@ func NewShard(layout Layout, workers []int) (*Shard, error) {
 		s.at[rank] = i
 		s.peers = append(s.peers, peer{
 			rank: rank, recent: make([]pushed, max(recentMin, 4*n)), scratch: make([]*tensor.Tensor, n),
-			counts: WorkerStats{LastStep: -1},
+			lastStep: -1,
 		})
 	}
 	return s, nil

@@ -1,24 +1,8 @@
 package ps
 
-// WorkerStats counts one worker's contributions to a store.
-type WorkerStats struct {
-	Rank    int   `json:"rank"`
-	Pushed  int64 `json:"pushed"`
-	Applied int64 `json:"applied"`
-	Late    int64 `json:"late"`
-	Expired int64 `json:"expired"`
-	Skipped int64 `json:"skipped"`
-	Pending int64 `json:"pending"`
-	// LastStep is the last step the worker contributed to, -1 before the first.
-	LastStep int64 `json:"last_step"`
-	Lost     bool  `json:"lost,omitempty"`
-}
-
-// Stats counts what happened to a store. A contribution is what one worker
-// gives to one state for one step; each is counted once.
-type Stats struct {
-	Store   int   `json:"store"`
-	Version int64 `json:"version"`
+// Counts accounts for contributions: what one worker gives to one state for
+// one step. Each is counted once.
+type Counts struct {
 	// Pushed = Applied + Late + Expired + Skipped + Pending.
 	Pushed  int64 `json:"pushed"`
 	Applied int64 `json:"applied"`
@@ -29,6 +13,37 @@ type Stats struct {
 	// Skipped were dropped by a verdict of weight 0.
 	Skipped int64 `json:"skipped"`
 	Pending int64 `json:"pending"`
+}
+
+// Dropped returns the contributions that will never be applied.
+func (c *Counts) Dropped() int64 { return c.Late + c.Expired + c.Skipped }
+
+// Balanced reports whether every contribution is accounted for.
+func (c *Counts) Balanced() bool { return c.Pushed == c.Applied+c.Dropped()+c.Pending }
+
+func (c *Counts) add(o *Counts) {
+	c.Pushed += o.Pushed
+	c.Applied += o.Applied
+	c.Late += o.Late
+	c.Expired += o.Expired
+	c.Skipped += o.Skipped
+	c.Pending += o.Pending
+}
+
+// WorkerStats counts one worker's contributions to a store.
+type WorkerStats struct {
+	Counts
+	Rank int `json:"rank"`
+	// LastStep is the last step the worker contributed to, -1 before the first.
+	LastStep int64 `json:"last_step"`
+	Lost     bool  `json:"lost,omitempty"`
+}
+
+// Stats counts what happened to a store; Counts are the sums over the workers.
+type Stats struct {
+	Counts
+	Store   int   `json:"store"`
+	Version int64 `json:"version"`
 	// Duplicates are pushes acknowledged again, Refused are requests answered
 	// with an error, Pulls are pulls answered; no contribution is counted here.
 	Duplicates int64 `json:"duplicates"`
@@ -44,38 +59,18 @@ type Stats struct {
 	Workers []WorkerStats  `json:"workers"`
 }
 
-// Dropped returns the contributions that will never be applied.
-func (s *Stats) Dropped() int64 { return s.Late + s.Expired + s.Skipped }
-
-// Balanced reports whether every contribution is accounted for, in total and
-// for each worker.
-func (s *Stats) Balanced() bool {
-	for _, w := range s.Workers {
-		if w.Pushed != w.Applied+w.Late+w.Expired+w.Skipped+w.Pending {
-			return false
-		}
-	}
-	return s.Pushed == s.Applied+s.Dropped()+s.Pending
-}
-
 // Stats returns the counts so far. It allocates.
 func (s *Shard) Stats() Stats {
 	t := s.counts
 	t.Store, t.Version = s.layout.Store, s.version
 	for i := range s.peers {
 		p := &s.peers[i]
-		w := p.counts
-		w.Rank, w.Lost = p.rank, p.lost
+		w := WorkerStats{Counts: p.counts, Rank: p.rank, LastStep: p.lastStep, Lost: p.lost}
 		w.Pending = int64(s.rounds[0].stored[i] + s.rounds[1].stored[i])
 		if p.parked {
 			t.Parked++
 		}
-		t.Pushed += w.Pushed
-		t.Applied += w.Applied
-		t.Late += w.Late
-		t.Expired += w.Expired
-		t.Skipped += w.Skipped
-		t.Pending += w.Pending
+		t.add(&w.Counts)
 		t.Workers = append(t.Workers, w)
 	}
 	for i := range s.cells {
