@@ -1,0 +1,261 @@
+package coord
+
+import (
+	"fmt"
+	"time"
+)
+
+// Phase is where a generation stands.
+type Phase uint8
+
+// The phases, in the only order there is.
+const (
+	// Gathering waits for the ranks to join.
+	Gathering Phase = iota
+	// Running has all ranks, with equal digests.
+	Running
+	// Ended is over, well or not; nothing changes any more.
+	Ended
+)
+
+// String returns the phase's name.
+func (p Phase) String() string {
+	switch p {
+	case Gathering:
+		return "gathering"
+	case Running:
+		return "running"
+	case Ended:
+		return "ended"
+	}
+	return fmt.Sprintf("phase %d", uint8(p))
+}
+
+// Member is one process of a generation.
+type Member struct {
+	// ID lasts over generations and restarts, if the member wants it to.
+	ID   string
+	Rank int
+	// Role is a word for people and for routing: worker, server.
+	Role string
+	Host string
+	PID  int
+	// Addr is where other ranks reach it; the coordinator only passes it on.
+	Addr string
+	// Digest is of the member's plan.
+	Digest string
+}
+
+// Event is what can happen to a Core.
+type Event interface{ isEvent() }
+
+// The events.
+type (
+	// Hello: a member asks to join, on a new stream.
+	Hello struct {
+		Member
+		World int
+	}
+	// Heard: something arrived from an accepted rank.
+	Heard struct{ Rank int }
+	// Fail: a rank reported an error. Peer is the rank whose loss may be the
+	// cause of it, NoRank if there is none.
+	Fail struct {
+		Rank, Peer int
+		Text       string
+	}
+	// Done: a rank has nothing left to do.
+	Done struct {
+		Rank   int
+		Report []byte
+	}
+	// Lost: a rank's stream ended before the generation did.
+	Lost struct {
+		Rank int
+		Text string
+	}
+	// Exited: whoever started a rank's process saw it end. Text is a whole
+	// sentence that names it.
+	Exited struct {
+		Rank int
+		Text string
+	}
+	// Stop: the owner of the coordinator ends the generation.
+	Stop struct{ Text string }
+	// Tick: time has passed.
+	Tick struct{}
+)
+
+func (Hello) isEvent()  {}
+func (Heard) isEvent()  {}
+func (Fail) isEvent()   {}
+func (Done) isEvent()   {}
+func (Lost) isEvent()   {}
+func (Exited) isEvent() {}
+func (Stop) isEvent()   {}
+func (Tick) isEvent()   {}
+
+// Action is what a Core wants done.
+type Action interface{ isAction() }
+
+// The actions.
+type (
+	// Accept answers a Hello: the stream belongs to the rank from now on.
+	Accept struct{ Rank int }
+	// Refuse answers a Hello: the stream ends with the reason.
+	Refuse struct{ Reason string }
+	// Start tells every rank that the generation runs, with its members by rank.
+	Start struct{ Members []Member }
+	// Abort tells every accepted rank that the generation is over, and why.
+	Abort struct{ Cause *AbortError }
+	// End tells every rank that all are done.
+	End struct{}
+)
+
+func (Accept) isAction() {}
+func (Refuse) isAction() {}
+func (Start) isAction()  {}
+func (Abort) isAction()  {}
+func (End) isAction()    {}
+
+// CoreConfig is what a Core needs to know.
+type CoreConfig struct {
+	World            int
+	Generation       uint64
+	JoinTimeout      time.Duration
+	HeartbeatTimeout time.Duration
+	// LostGrace is how long a broken stream waits for better evidence (the
+	// exit status of the process) before it ends the generation.
+	LostGrace time.Duration
+}
+
+// Core decides for one generation. It is a pure machine: time comes in as the
+// duration since the coordinator started, decisions go out as actions with the
+// sentence that says why.
+//
+// Evidence has a weight. A rank's own error, the exit of its process, silence,
+// or a stop end the generation at once. An error that may be the consequence of
+// another rank's loss waits for PeerGrace, and a broken stream for LostGrace,
+// so that the dead rank is named and not the first one that stumbled over it.
+//
+// Guarantees: (1) at most one of Abort and End is ever returned, once; (2) Start
+// comes at most once, before End, and only with all ranks and equal digests;
+// (3) after Ended no event changes anything.
+type Core struct {
+	cfg      CoreConfig
+	phase    Phase
+	members  []seat
+	joined   int
+	done     int
+	refusals []string
+	suspect  *suspicion
+	cause    *AbortError
+}
+
+type seat struct {
+	Member
+	joined bool
+	done   bool
+	report []byte
+	heard  time.Duration
+}
+
+type suspicion struct {
+	weight int
+	due    time.Duration
+	cause  *AbortError
+}
+
+// Weights of suspicions; the heavier one is believed.
+const (
+	weightPeer = 1 + iota
+	weightStream
+)
+
+// PeerGrace is how long an error that blames another rank waits for evidence at
+// first hand.
+const PeerGrace = 400 * time.Millisecond
+
+// maxRefusals bounds how many refused joins are remembered for the error of a join timeout.
+const maxRefusals = 8
+
+// NewCore returns a machine that waits for cfg.World ranks from time 0 on.
+func NewCore(cfg CoreConfig) *Core {
+	return &Core{cfg: cfg, members: make([]seat, cfg.World)}
+}
+
+// Phase returns where the generation stands.
+func (c *Core) Phase() Phase { return c.phase }
+
+// Cause returns why the generation was aborted, nil if it was not.
+func (c *Core) Cause() *AbortError { return c.cause }
+
+// Reports returns what each done rank reported.
+func (c *Core) Reports() map[int][]byte {
+	reports := make(map[int][]byte)
+	for rank := range c.members {
+		if c.members[rank].done {
+			reports[rank] = c.members[rank].report
+		}
+	}
+	return reports
+}
+
+// Members returns who joined, by rank.
+func (c *Core) Members() []Member {
+	members := make([]Member, 0, len(c.members))
+	for rank := range c.members {
+		if c.members[rank].joined {
+			members = append(members, c.members[rank].Member)
+		}
+	}
+	return members
+}
+
+// Step takes one event and returns what to do and why. It costs O(World).
+func (c *Core) Step(now time.Duration, event Event) ([]Action, string) {
+	switch ev := event.(type) {
+	case Hello:
+		return c.join(now, ev)
+	case Heard:
+		return c.hear(now, ev.Rank)
+	case Fail:
+		return c.fail(now, ev)
+	case Done:
+		return c.finish(now, ev)
+	case Lost:
+		return c.lose(now, ev)
+	case Exited:
+		return c.exit(ev)
+	case Stop:
+		return c.abort(&AbortError{Rank: NoRank, Kind: Stopped, Text: ev.Text})
+	case Tick:
+		return c.tick(now)
+	}
+	panic(fmt.Sprintf("coord: unknown event %T", event))
+}
+
+// Deadline returns when the next Tick can have an effect; false if never.
+func (c *Core) Deadline() (time.Duration, bool) {
+	if c.phase == Ended {
+		return 0, false
+	}
+	due, some := time.Duration(0), false
+	consider := func(at time.Duration) {
+		if !some || at < due {
+			due, some = at, true
+		}
+	}
+	if c.phase == Gathering {
+		consider(c.cfg.JoinTimeout)
+	}
+	if c.suspect != nil {
+		consider(c.suspect.due)
+	}
+	for rank := range c.members {
+		if s := &c.members[rank]; s.joined && !s.done {
+			consider(s.heard + c.cfg.HeartbeatTimeout)
+		}
+	}
+	return due, some
+}

@@ -1,0 +1,295 @@
+package coord
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+func (c *Core) join(now time.Duration, ev Hello) ([]Action, string) {
+	if reason := c.objection(ev); reason != "" {
+		if c.phase == Gathering && len(c.refusals) < maxRefusals {
+			c.refusals = append(c.refusals, reason)
+		}
+		return []Action{Refuse{Reason: reason}}, "refused: " + reason
+	}
+	c.members[ev.Rank] = seat{Member: ev.Member, joined: true, heard: now}
+	c.joined++
+	actions := []Action{Accept{Rank: ev.Rank}}
+	if c.joined < c.cfg.World {
+		return actions, fmt.Sprintf("%s joined, %d of %d", c.who(ev.Rank), c.joined, c.cfg.World)
+	}
+	if text := c.mismatch(); text != "" {
+		more, why := c.abort(&AbortError{Rank: c.differs(), Kind: Mismatch, Text: text})
+		return append(actions, more...), why
+	}
+	c.phase = Running
+	return append(actions, Start{Members: c.Members()}),
+		fmt.Sprintf("generation %d starts: all %d ranks joined with plan %s", c.cfg.Generation, c.cfg.World, digestWord(ev.Digest))
+}
+
+// objection returns why a member may not join, "" if it may.
+func (c *Core) objection(ev Hello) string {
+	who := describe(ev.Member)
+	switch {
+	case c.phase == Ended && c.cause != nil:
+		return fmt.Sprintf("%s came after generation %d was over: %s", who, c.cfg.Generation, c.cause.Text)
+	case c.phase == Ended:
+		return fmt.Sprintf("%s came after generation %d was done", who, c.cfg.Generation)
+	case ev.World != c.cfg.World:
+		return fmt.Sprintf("%s was started for a world of %d, this one has %d", who, ev.World, c.cfg.World)
+	case ev.Rank < 0 || ev.Rank >= c.cfg.World:
+		return fmt.Sprintf("%s is not in the world: ranks are 0 to %d", who, c.cfg.World-1)
+	case c.members[ev.Rank].joined:
+		return fmt.Sprintf("%s: the rank is taken by %s", who, c.who(ev.Rank))
+	}
+	return ""
+}
+
+// differs returns the first rank whose digest is not that of rank 0.
+func (c *Core) differs() int {
+	for rank := range c.members {
+		if c.members[rank].Digest != c.members[0].Digest {
+			return rank
+		}
+	}
+	return NoRank
+}
+
+// mismatch returns which ranks have which digests, "" if all are equal.
+func (c *Core) mismatch() string {
+	if c.differs() == NoRank {
+		return ""
+	}
+	var digests []string
+	ranks := make(map[string][]int)
+	for rank := range c.members {
+		d := c.members[rank].Digest
+		if len(ranks[d]) == 0 {
+			digests = append(digests, d)
+		}
+		ranks[d] = append(ranks[d], rank)
+	}
+	var parts []string
+	for _, d := range digests {
+		parts = append(parts, fmt.Sprintf("%s plan %s", haveRanks(ranks[d]), digestWord(d)))
+	}
+	return fmt.Sprintf("the ranks' plans differ: %s; all ranks need the same job, data and program", strings.Join(parts, ", "))
+}
+
+func (c *Core) hear(now time.Duration, rank int) ([]Action, string) {
+	if c.phase == Ended {
+		return nil, c.late(fmt.Sprintf("a message of rank %d", rank))
+	}
+	c.members[rank].heard = now
+	return nil, fmt.Sprintf("heard rank %d", rank)
+}
+
+func (c *Core) fail(now time.Duration, ev Fail) ([]Action, string) {
+	cause := &AbortError{Rank: ev.Rank, Kind: Failed, Text: fmt.Sprintf("%s failed: %s", c.who(ev.Rank), ev.Text)}
+	if c.phase == Ended {
+		return nil, c.late(cause.Text)
+	}
+	c.members[ev.Rank].heard = now
+	if ev.Peer < 0 || ev.Peer >= c.cfg.World || ev.Peer == ev.Rank {
+		return c.abort(cause)
+	}
+	return c.suspectUntil(now+PeerGrace, weightPeer, cause)
+}
+
+func (c *Core) finish(now time.Duration, ev Done) ([]Action, string) {
+	if c.phase == Ended {
+		return nil, c.late(fmt.Sprintf("the report of rank %d", ev.Rank))
+	}
+	s := &c.members[ev.Rank]
+	if c.phase != Running || s.done {
+		return c.abort(&AbortError{Rank: ev.Rank, Kind: Failed,
+			Text: fmt.Sprintf("%s broke the protocol: done while %s, done before: %t", c.who(ev.Rank), c.phase, s.done)})
+	}
+	s.heard, s.done, s.report = now, true, ev.Report
+	c.done++
+	if c.done < c.cfg.World {
+		return nil, fmt.Sprintf("%s is done, %d of %d", c.who(ev.Rank), c.done, c.cfg.World)
+	}
+	c.phase = Ended
+	c.suspect = nil
+	return []Action{End{}}, fmt.Sprintf("generation %d ends: all %d ranks are done", c.cfg.Generation, c.cfg.World)
+}
+
+func (c *Core) lose(now time.Duration, ev Lost) ([]Action, string) {
+	if c.phase == Ended || c.members[ev.Rank].done {
+		return nil, fmt.Sprintf("%s left after it was done or the generation was over", c.who(ev.Rank))
+	}
+	if c.owns(ev.Rank) {
+		return nil, fmt.Sprintf("%s left after it failed", c.who(ev.Rank))
+	}
+	cause := &AbortError{Rank: ev.Rank, Kind: StreamLost, Text: fmt.Sprintf("%s was lost: %s", c.who(ev.Rank), ev.Text)}
+	if c.cfg.LostGrace <= 0 {
+		return c.abort(cause)
+	}
+	return c.suspectUntil(now+c.cfg.LostGrace, weightStream, cause)
+}
+
+func (c *Core) exit(ev Exited) ([]Action, string) {
+	if c.phase == Ended || c.members[ev.Rank].done {
+		return nil, ev.Text + ", after it was done or the generation was over"
+	}
+	if c.owns(ev.Rank) {
+		return c.abort(c.suspect.cause)
+	}
+	return c.abort(&AbortError{Rank: ev.Rank, Kind: ProcessExited, Text: ev.Text})
+}
+
+// owns says whether the standing suspicion is an error of rank's own: that says
+// more than the loss which follows it.
+func (c *Core) owns(rank int) bool {
+	return c.suspect != nil && c.suspect.cause.Kind == Failed && c.suspect.cause.Rank == rank
+}
+
+func (c *Core) tick(now time.Duration) ([]Action, string) {
+	due, some := c.Deadline()
+	if !some || now < due {
+		return nil, "nothing is due"
+	}
+	// A tick that comes very late says that this process was stopped, not the
+	// members: what they sent meanwhile is still unread.
+	if late := now - due; late > c.cfg.HeartbeatTimeout/2 && c.joined > 0 {
+		c.renew(now)
+		return nil, fmt.Sprintf("the tick came %v late: the coordinator itself was held up, all ranks get a new heartbeat limit", late)
+	}
+	if s := c.suspect; s != nil && now >= s.due {
+		return c.abort(s.cause)
+	}
+	if actions, why := c.silent(now); actions != nil {
+		return actions, why
+	}
+	if c.phase == Gathering && now >= c.cfg.JoinTimeout {
+		return c.abort(c.missing())
+	}
+	return nil, "nothing is due"
+}
+
+// renew restarts every limit that is over, as if the time since had not passed.
+func (c *Core) renew(now time.Duration) {
+	for rank := range c.members {
+		c.members[rank].heard = max(c.members[rank].heard, now)
+	}
+	if c.suspect != nil {
+		c.suspect.due = max(c.suspect.due, now)
+	}
+	if c.phase == Gathering {
+		c.cfg.JoinTimeout = max(c.cfg.JoinTimeout, now+c.cfg.HeartbeatTimeout)
+	}
+}
+
+// silent aborts because of the rank that was silent longest, if over the limit.
+func (c *Core) silent(now time.Duration) ([]Action, string) {
+	worst := NoRank
+	for rank := range c.members {
+		s := &c.members[rank]
+		if !s.joined || s.done || now-s.heard < c.cfg.HeartbeatTimeout {
+			continue
+		}
+		if worst == NoRank || s.heard < c.members[worst].heard {
+			worst = rank
+		}
+	}
+	if worst == NoRank {
+		return nil, ""
+	}
+	return c.abort(&AbortError{Rank: worst, Kind: Silent, Text: fmt.Sprintf("%s was lost: silent for %v, the limit is %v",
+		c.who(worst), (now - c.members[worst].heard).Round(time.Millisecond), c.cfg.HeartbeatTimeout)})
+}
+
+func (c *Core) missing() *AbortError {
+	var ranks []int
+	for rank := range c.members {
+		if !c.members[rank].joined {
+			ranks = append(ranks, rank)
+		}
+	}
+	text := fmt.Sprintf("%s of %d did not join within %v", nameRanks(ranks), c.cfg.World, c.cfg.JoinTimeout)
+	if len(c.refusals) > 0 {
+		text += "; refused: " + strings.Join(c.refusals, "; ")
+	}
+	return &AbortError{Rank: ranks[0], Kind: Missing, Text: text}
+}
+
+// suspectUntil keeps the heavier suspicion, due at the earlier of both times.
+func (c *Core) suspectUntil(due time.Duration, weight int, cause *AbortError) ([]Action, string) {
+	why := "held for better evidence: " + cause.Text
+	if c.suspect == nil {
+		c.suspect = &suspicion{weight: weight, due: due, cause: cause}
+		return nil, why
+	}
+	c.suspect.due = min(c.suspect.due, due)
+	if weight > c.suspect.weight {
+		c.suspect.weight, c.suspect.cause = weight, cause
+	}
+	return nil, why
+}
+
+func (c *Core) abort(cause *AbortError) ([]Action, string) {
+	if c.phase == Ended {
+		return nil, c.late(cause.Text)
+	}
+	c.phase, c.cause, c.suspect = Ended, cause, nil
+	return []Action{Abort{Cause: cause}}, fmt.Sprintf("generation %d is over: %s", c.cfg.Generation, cause.Text)
+}
+
+func (c *Core) late(what string) string {
+	return fmt.Sprintf("too late, generation %d is over: %s", c.cfg.Generation, what)
+}
+
+func (c *Core) who(rank int) string {
+	if c.members[rank].joined {
+		return describe(c.members[rank].Member)
+	}
+	return fmt.Sprintf("rank %d", rank)
+}
+
+// describe names a member for people.
+func describe(m Member) string {
+	if m.Role == "" {
+		return fmt.Sprintf("rank %d (host %s, pid %d)", m.Rank, m.Host, m.PID)
+	}
+	return fmt.Sprintf("rank %d (%s, host %s, pid %d)", m.Rank, m.Role, m.Host, m.PID)
+}
+
+func digestWord(digest string) string {
+	if digest == "" {
+		return "(none)"
+	}
+	return digest
+}
+
+func haveRanks(ranks []int) string {
+	if len(ranks) == 1 {
+		return nameRanks(ranks) + " has"
+	}
+	return nameRanks(ranks) + " have"
+}
+
+// nameRanks writes ranks as people do, runs as "2 to 5".
+func nameRanks(ranks []int) string {
+	var parts []string
+	for i := 0; i < len(ranks); {
+		j := i
+		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
+			j++
+		}
+		if j-i >= 2 {
+			parts = append(parts, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
+		} else {
+			for _, rank := range ranks[i : j+1] {
+				parts = append(parts, fmt.Sprint(rank))
+			}
+		}
+		i = j + 1
+	}
+	word := "rank "
+	if len(ranks) != 1 {
+		word = "ranks "
+	}
+	return word + strings.Join(parts, ", ")
+}

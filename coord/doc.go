@@ -1,0 +1,31 @@
+// Package coord agrees on who is in a generation, starts it when all ranks have
+// joined with equal plans, and spreads the first error to all of them.
+//
+// # Use
+//
+// One process calls NewServer, Serve and Wait. Every rank calls Join, which
+// returns when the generation starts; works under Session.Context; calls Fail
+// with its first error, or Done with its report; and calls Close at last.
+//
+//	s, err := coord.Join(ctx, coord.JoinConfig{Address: a, Token: t, Rank: 1, World: 4, Digest: d})
+//	if err != nil { return err }
+//	defer s.Close()
+//	if err := work(s.Context(), s.Peers); err != nil { return s.Fail(err) }
+//	return s.Done(ctx, report)
+//
+// # What it promises
+//
+// A generation that cannot go on ends on every rank within a second of the
+// evidence, with one sentence that names the rank it began with: an error, a
+// broken connection, the exit of a process, silence over the heartbeat limit, a
+// rank that never joined, plans that differ. No member of another generation
+// gets in, provided that every generation has its own token.
+//
+// # Inside
+//
+// Core decides and is pure: scripts in testdata replay it with every sentence.
+// Server and Session are thin shells around one gRPC stream a member. The
+// server also offers the standard health service (open to everybody) and
+// reflection (with the token). The token travels in clear text: put the
+// coordinator on loopback or on a network you trust.
+package coord
