@@ -1,0 +1,83 @@
+package model
+
+import (
+	"math"
+
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/tensor"
+)
+
+// glorot returns the initial values of a layer with the given numbers of inputs
+// and outputs: they keep the variance of activations and gradients alike.
+func glorot(in, out int, seed uint64) graph.Init {
+	return graph.Init{Kind: graph.Uniform, Scale: math.Sqrt(6 / float64(in+out)), Seed: seed}
+}
+
+// each names a parameter that is there once for each column.
+func each(name string, col Column, cols []Column) string {
+	if len(cols) == 1 {
+		return name
+	}
+	return name + "." + col.Name
+}
+
+// linear returns Σ x·w over the columns, [B out], without a bias: a matrix
+// product for a dense column, the weighted sum of rows of w for a ragged one,
+// in which absent features cost nothing.
+func linear(g *graph.Graph, name string, cols []Column, out int, table bool, init func(Column) graph.Init) *graph.Node {
+	var sum *graph.Node
+	for _, col := range cols {
+		var y *graph.Node
+		wname := each(name, col, cols)
+		x := g.Ragged(col.Name)
+		switch {
+		case !col.Ragged:
+			y = g.MatMul(g.Input(col.Name, col.Dim), g.Variable(wname, init(col), col.Dim, out))
+		case table:
+			rows := g.GatherRows(g.Table(wname, init(col), col.Dim, out), x.Keys())
+			y = g.Bag(rows, x.Pos(), x.Offsets(), x.Weights())
+		default:
+			y = g.Bag(g.Variable(wname, init(col), col.Dim, out), x.IDs(), x.Offsets(), x.Weights())
+		}
+		if sum != nil {
+			y = g.Add(sum, y)
+		}
+		sum = y
+	}
+	return sum
+}
+
+// vector returns [B 1] as [B].
+func vector(g *graph.Graph, x *graph.Node) *graph.Node { return g.Reshape(x, tensor.Dynamic) }
+
+// zero starts a parameter at 0.
+func zero(Column) graph.Init { return graph.Init{Kind: graph.Zeros} }
+
+// scores returns the scores [B out] of a linear model.
+func scores(g *graph.Graph, c Config, out int) *graph.Node {
+	return g.Add(linear(g, "w", c.Inputs, out, c.Table, zero), g.Variable("b", graph.Init{}, out))
+}
+
+// binary ends a model with one logit [B 1].
+func binary(g *graph.Graph, c Config, logit *graph.Node) graph.Model {
+	z, y := g.Named("logit", vector(g, logit)), g.Input(c.Label, 0)
+	return graph.Model{Task: graph.Binary, Loss: g.Named("loss", g.LogisticLoss(z, y)), Weight: g.Named("weight", g.Count(y)), Predict: z, Label: y}
+}
+
+// multiclass ends a model with the logits of classes [B C].
+func multiclass(g *graph.Graph, c Config, logits *graph.Node) graph.Model {
+	z, y := g.Named("logits", logits), g.Input(c.Label, 0)
+	return graph.Model{Task: graph.Multiclass, Loss: g.Named("loss", g.SoftmaxLoss(z, y)), Weight: g.Named("weight", g.Count(y)), Predict: z, Label: y}
+}
+
+// Logistic is logistic regression: logit = Σ x·w + b.
+func Logistic(g *graph.Graph, c Config) graph.Model { return binary(g, c, scores(g, c, 1)) }
+
+// Softmax is multinomial logistic regression: logits = Σ x·w + b.
+func Softmax(g *graph.Graph, c Config) graph.Model { return multiclass(g, c, scores(g, c, c.Classes)) }
+
+// Linear is linear regression by least squares: value = Σ x·w + b.
+func Linear(g *graph.Graph, c Config) graph.Model {
+	p, y := g.Named("value", vector(g, scores(g, c, 1))), g.Input(c.Label, 0)
+	return graph.Model{Task: graph.Regression, Loss: g.Named("loss", g.SquaredLoss(p, y)), Weight: g.Named("weight", g.Count(y)), Predict: p, Label: y}
+}

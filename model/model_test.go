@@ -1,0 +1,227 @@
+package model_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/model"
+	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/tensor"
+)
+
+var (
+	dense   = model.Column{Name: "x", Dim: 20}
+	ragged  = model.Column{Name: "x", Dim: 1000, Ragged: true}
+	num     = model.Column{Name: "num", Dim: 13}
+	cat     = model.Column{Name: "cat", Dim: 5000, Ragged: true, PerRow: 26}
+	context = model.Column{Name: "context", Dim: 300, Ragged: true, PerRow: 2}
+)
+
+func config(kind string, inputs ...model.Column) model.Config {
+	return model.Config{Kind: kind, Inputs: inputs, Seed: 1, Float: tensor.F32}
+}
+
+// with edits a copy.
+func with(c model.Config, edit func(*model.Config)) model.Config {
+	edit(&c)
+	return c
+}
+
+func table(c *model.Config)   { c.Table = true }
+func three(c *model.Config)   { c.Classes = 3 }
+func hidden(c *model.Config)  { c.Hidden = []int{16, 8} }
+func dim(c *model.Config)     { c.Dim = 4 }
+func sixBits(c *model.Config) { c.Float = tensor.F64 }
+
+// TestModels proves that every model trains with every rule: the step holds
+// together, and it has these parameters.
+func TestModels(t *testing.T) {
+	for name, c := range map[string]struct {
+		config model.Config
+		task   graph.Task
+		params string
+	}{
+		"logistic dense":  {config("logistic", dense), graph.Binary, "b[1] w[20 1]"},
+		"logistic ragged": {config("logistic", ragged), graph.Binary, "b[1] w[1000 1]"},
+		"logistic table":  {with(config("logistic", ragged), table), graph.Binary, "b[1] w[1000 1]rows"},
+		"logistic both": {
+			with(with(config("logistic", num, cat), table), sixBits), graph.Binary, "b[1] w.cat[5000 1]rows w.num[13 1]",
+		},
+		"softmax dense":   {with(config("softmax", dense), three), graph.Multiclass, "b[3] w[20 3]"},
+		"softmax table":   {with(with(config("softmax", ragged), three), table), graph.Multiclass, "b[3] w[1000 3]rows"},
+		"linear ragged":   {config("linear", ragged), graph.Regression, "b[1] w[1000 1]"},
+		"mlp one logit":   {with(config("mlp", dense), hidden), graph.Binary, "b1[16] b2[8] b3[1] w1[20 16] w2[16 8] w3[8 1]"},
+		"mlp classes":     {with(with(config("mlp", ragged), hidden), three), graph.Multiclass, "b1[16] b2[8] b3[3] w1[1000 16] w2[16 8] w3[8 3]"},
+		"mlp two columns": {with(config("mlp", dense, cat), func(c *model.Config) { c.Hidden = []int{5} }), graph.Binary, "b1[5] b2[1] w1.cat[5000 5] w1.x[20 5] w2[5 1]"},
+		"ctr": {
+			with(with(config("ctr", num, cat), hidden), dim), graph.Binary,
+			"b1[16] b2[8] b3[1] embed[5000 4]rows linear[13 1] w1[117 16] w2[16 8] w3[8 1] wide[5000 1]rows",
+		},
+		"ctr without network": {with(config("ctr", cat), dim), graph.Binary, "b1[1] embed[5000 4]rows w1[104 1] wide[5000 1]rows"},
+		"ctr two tables each": {
+			with(config("ctr", cat, num, context), dim), graph.Binary,
+			"b1[1] embed.cat[5000 4]rows embed.context[300 4]rows linear[13 1] w1[125 1] wide.cat[5000 1]rows wide.context[300 1]rows",
+		},
+	} {
+		for _, rule := range []optim.Rule{{Kind: optim.SGD, LR: .1}, {Kind: optim.Momentum, LR: .1}, {Kind: optim.Adagrad, LR: .1}, {Kind: optim.Adam, LR: .1}} {
+			t.Run(name+" "+string(rule.Kind), func(t *testing.T) {
+				g, m, err := model.Build(c.config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s, err := graph.Train(g, m, rule)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.Task != c.task || m.Label != g.ByName("label") || g.Float != c.config.Float {
+					t.Errorf("task %s, label %v, float %v", m.Task, m.Label, g.Float)
+				}
+				if diff := cmp.Diff(c.params, params(s)); diff != "" {
+					t.Error(diff)
+				}
+				if back, err := graph.Parse(graph.Format(g)); err != nil || graph.Format(back) != graph.Format(g) {
+					t.Errorf("the text form does not come back: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// params lists the trained parameters by name, with "rows" behind tables.
+func params(s *graph.Step) string {
+	var all []string
+	for _, p := range s.Params {
+		text := p.Var.Name + p.Var.Shape.String()
+		if p.IsTable() {
+			text += "rows"
+		}
+		all = append(all, text)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// TestCTRSegments proves the order in which the gradients of the click model
+// come, and that both tables are gathered by one list of keys.
+func TestCTRSegments(t *testing.T) {
+	g, m, err := model.Build(with(with(config("ctr", num, cat), hidden), dim))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := graph.Train(g, m, optim.Rule{Kind: optim.Adagrad, LR: .1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, seg := range s.Segments {
+		got = append(got, seg.Name)
+	}
+	want := strings.Fields("gather/wide gather/embed forward/linear forward/wide forward/b3 forward/w3 forward/b2 forward/w2" +
+		" forward/b1 forward/w1 forward/embed update/linear update/wide update/b3 update/w3 update/b2 update/w2" +
+		" update/b1 update/w1 update/embed eval")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, p := range s.Params {
+		if p.IsTable() && p.Keys != g.ByName("cat.keys") {
+			t.Errorf("%s is read by %v", p.Var.Name, p.Keys)
+		}
+	}
+	if g.ByName("cat.ids") != nil {
+		t.Error("the graph reads raw ids that no operator needs")
+	}
+	out := s.Segments[s.Eval].Out
+	if len(out) != 3 || out[0].Name != "loss" || out[1].Name != "weight" || out[2].Name != "logit" {
+		t.Errorf("evaluation delivers %v", out)
+	}
+}
+
+// TestInits proves how parameters start.
+func TestInits(t *testing.T) {
+	g, _, err := model.Build(with(with(config("ctr", num, cat), hidden), dim))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]graph.Init{
+		"wide": {Kind: graph.Zeros}, "linear": {Kind: graph.Zeros}, "b1": {Kind: graph.Zeros},
+		"embed": {Kind: graph.Normal, Scale: .01, Seed: 1},
+		"w2":    {Kind: graph.Uniform, Scale: math.Sqrt(6. / 24), Seed: 1},
+		"w1":    {Kind: graph.Uniform, Scale: math.Sqrt(6. / (117 + 16)), Seed: 1},
+	} {
+		if diff := cmp.Diff(want, g.ByName(name).Attr.Init); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	// The first layer of a ragged column sees as many features as a row has entries.
+	g, _, err = model.Build(with(config("mlp", num, cat), hidden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := g.ByName("w1.cat").Attr.Init.Scale, math.Sqrt(6./(13+26+16)); got != want {
+		t.Errorf("w1.cat starts within %v, want %v", got, want)
+	}
+}
+
+func TestBuildErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		config model.Config
+		want   []string
+	}{
+		"kind":            {config("logistik", dense), []string{"kind", `"logistik"`, `"logistic"`, "softmax"}},
+		"no kind":         {config("", dense), []string{"kind"}},
+		"no inputs":       {config("logistic"), []string{"inputs"}},
+		"label as input":  {config("logistic", model.Column{Name: "label", Dim: 1}), []string{"inputs", "label"}},
+		"twice":           {config("logistic", dense, dense), []string{`"x"`, "twice"}},
+		"dim of a column": {config("logistic", model.Column{Name: "x"}), []string{`"x"`, "dim 0"}},
+		"name":            {config("logistic", model.Column{Name: "an x", Dim: 2}), []string{"logistic", `"an x"`}},
+		"name clash":      {config("logistic", model.Column{Name: "w", Dim: 2}), []string{`"w"`, "taken"}},
+		"label name":      {with(config("logistic", dense), func(c *model.Config) { c.Label = "a/b" }), []string{"a/b"}},
+		"float":           {with(config("logistic", dense), func(c *model.Config) { c.Float = tensor.I64 }), []string{"float", "i64"}},
+		"useless hidden":  {with(config("logistic", dense), hidden), []string{"hidden", "logistic"}},
+		"useless dim":     {with(with(config("mlp", dense), hidden), dim), []string{"dim", "mlp"}},
+		"useless classes": {with(config("linear", dense), three), []string{"classes", "linear"}},
+		"useless table":   {with(with(config("ctr", cat), dim), table), []string{"table", "ctr"}},
+		"table for dense": {with(config("logistic", dense), table), []string{"table", "ragged"}},
+		"no classes":      {config("softmax", dense), []string{"classes", "0"}},
+		"one class":       {with(with(config("mlp", dense), hidden), func(c *model.Config) { c.Classes = 1 }), []string{"classes", "1"}},
+		"no hidden":       {config("mlp", dense), []string{"hidden"}},
+		"width":           {with(config("mlp", dense), func(c *model.Config) { c.Hidden = []int{4, 0} }), []string{"hidden", "layer 1", "0"}},
+		"no dim":          {config("ctr", cat), []string{"dim"}},
+		"nothing ragged":  {with(config("ctr", num), dim), []string{"inputs", "ragged"}},
+		"per row":         {with(config("ctr", ragged), dim), []string{`"x"`, "fixed"}},
+		"huge":            {with(config("ctr", cat), func(c *model.Config) { c.Dim = 1 << 62 }), []string{"dim", "26"}},
+		"all at once":     {with(with(config("softmax"), hidden), dim), []string{"hidden", "dim", "classes", "inputs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, _, err := model.Build(c.config)
+			if err == nil || g != nil {
+				t.Fatalf("no error, graph %v", g)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error does not say %q: %v", w, err)
+				}
+			}
+		})
+	}
+}
+
+func TestNearestKind(t *testing.T) {
+	for given, want := range map[string]string{"logitic": "logistic", "MLP": "mlp", "sofmax": "softmax", "linaer": "linear"} {
+		err := model.Config{Kind: given}.Validate()
+		if err == nil || !strings.Contains(err.Error(), `did you mean "`+want+`"`) {
+			t.Errorf("%s: %v", given, err)
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	if diff := cmp.Diff([]string{"logistic", "softmax", "linear", "mlp", "ctr"}, model.Kinds()); diff != "" {
+		t.Error(diff)
+	}
+}
