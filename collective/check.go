@@ -1,0 +1,163 @@
+package collective
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrSchedule says that a schedule does not do what it promises.
+var ErrSchedule = errors.New("collective: wrong schedule")
+
+// Check proves the schedule by running it on symbols: it ends though every send
+// waits for its receive to be posted, every message is taken, both ends name
+// the same range, and each rank ends with exactly the contributions that the
+// goal promises, each once. It costs N³ counters and, for a ring, 2N³ steps.
+func (s *Schedule) Check() error {
+	if len(s.Ranks) != s.N || s.Chunks < 1 {
+		return fmt.Errorf("%w: %d lists for %d ranks, %d chunks", ErrSchedule, len(s.Ranks), s.N, s.Chunks)
+	}
+	for i, steps := range s.Ranks {
+		for k := range steps {
+			if err := s.checkStep(i, k); err != nil {
+				return err
+			}
+		}
+	}
+	p := newProof(s)
+	for p.round() {
+	}
+	if p.err != nil {
+		return p.err
+	}
+	for i, at := range p.at {
+		if at < len(s.Ranks[i]) {
+			st := s.Ranks[i][at]
+			return fmt.Errorf("%w: %v over %d: rank %d hangs in step %d (to %d, from %d)",
+				ErrSchedule, s.Goal, s.N, i, at, st.To, st.From)
+		}
+	}
+	return p.verdict()
+}
+
+// checkStep checks what can be said of one step alone.
+func (s *Schedule) checkStep(i, k int) error {
+	st := s.Ranks[i][k]
+	bad := func(why string) error {
+		return fmt.Errorf("%w: %v over %d: rank %d step %d: %s", ErrSchedule, s.Goal, s.N, i, k, why)
+	}
+	inside := func(r Range) bool { return 0 <= r.Lo && r.Lo < r.Hi && r.Hi <= s.Chunks }
+	for _, peer := range []int{st.To, st.From} {
+		if peer != Nobody && (peer < 0 || peer >= s.N || peer == i) {
+			return bad(fmt.Sprintf("no partner %d", peer))
+		}
+	}
+	if st.To != Nobody && !inside(st.Send) || st.From != Nobody && !inside(st.Recv) {
+		return bad("range outside the buffer")
+	}
+	if st.To != Nobody && st.From != Nobody && st.Send.Lo < st.Recv.Hi && st.Recv.Lo < st.Send.Hi {
+		return bad("sends what it receives")
+	}
+	return nil
+}
+
+// proof is a run on symbols. held counts, for each rank, chunk and source, how
+// often the source's contribution is in the chunk.
+type proof struct {
+	s    *Schedule
+	at   []int  // each rank's step
+	sent []bool // its send is done
+	got  []bool // its receive is done
+	held [][]uint8
+	err  error
+}
+
+// newProof gives each rank what it starts with: its own contribution to every
+// chunk, or to its chunk alone if the goal is AllGather.
+func newProof(s *Schedule) *proof {
+	p := &proof{s: s, at: make([]int, s.N), sent: make([]bool, s.N), got: make([]bool, s.N), held: make([][]uint8, s.N)}
+	for i := range p.held {
+		p.held[i] = make([]uint8, s.Chunks*s.N)
+		for c := range s.Chunks {
+			if s.Goal != AllGather || c == i {
+				p.held[i][c*s.N+i] = 1
+			}
+		}
+	}
+	return p
+}
+
+// round moves every message whose two ends have met and ends every step that is
+// done; it reports whether anything moved.
+func (p *proof) round() bool {
+	moved := false
+	for i, steps := range p.s.Ranks {
+		if p.err != nil {
+			return false
+		}
+		if p.at[i] == len(steps) {
+			continue
+		}
+		st := steps[p.at[i]]
+		if st.To != Nobody && !p.sent[i] && p.meet(i, st) {
+			moved = true
+		}
+		if (st.To == Nobody || p.sent[i]) && (st.From == Nobody || p.got[i]) {
+			p.at[i]++
+			p.sent[i], p.got[i] = false, false
+			moved = true
+		}
+	}
+	return moved
+}
+
+// meet delivers the message of rank i if its partner waits for it.
+func (p *proof) meet(i int, st Step) bool {
+	j := st.To
+	if p.at[j] == len(p.s.Ranks[j]) || p.got[j] {
+		return false
+	}
+	other := p.s.Ranks[j][p.at[j]]
+	if other.From != i {
+		return false
+	}
+	if other.Recv != st.Send {
+		p.err = fmt.Errorf("%w: %v over %d: rank %d sends chunks %v, rank %d takes %v",
+			ErrSchedule, p.s.Goal, p.s.N, i, st.Send, j, other.Recv)
+		return false
+	}
+	n := p.s.N
+	src := p.held[i][st.Send.Lo*n : st.Send.Hi*n]
+	dst := p.held[j][st.Send.Lo*n : st.Send.Hi*n]
+	if other.Action == Copy {
+		copy(dst, src)
+	} else {
+		for k := range dst {
+			dst[k] = min(dst[k]+src[k], 3)
+		}
+	}
+	p.sent[i], p.got[j] = true, true
+	return true
+}
+
+// verdict compares what each rank holds with what the goal promises.
+func (p *proof) verdict() error {
+	n := p.s.N
+	for i := range n {
+		for c := range p.s.Chunks {
+			if p.s.Goal == ReduceScatter && c != i {
+				continue
+			}
+			for src := range n {
+				want := uint8(1)
+				if p.s.Goal == AllGather && src != c || p.s.Goal == Broadcast && src != 0 {
+					want = 0
+				}
+				if got := p.held[i][c*n+src]; got != want {
+					return fmt.Errorf("%w: %v over %d: rank %d ends with contribution %d in chunk %d %d times, not %d",
+						ErrSchedule, p.s.Goal, n, i, src, c, got, want)
+				}
+			}
+		}
+	}
+	return nil
+}

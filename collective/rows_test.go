@@ -1,0 +1,237 @@
+package collective_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/transport"
+	"github.com/gangline/gangline/transport/mem"
+)
+
+// sparse is what one rank gives.
+type sparse struct {
+	Keys []int64
+	Rows []float32
+}
+
+// sumOf is the obvious sum: a map, and ranks in order.
+func sumOf(in []sparse, dim int) sparse {
+	sums := map[int64][]float32{}
+	for _, s := range in {
+		for i, k := range s.Keys {
+			row := s.Rows[i*dim : (i+1)*dim]
+			if sums[k] == nil {
+				sums[k] = slices.Clone(row)
+				continue
+			}
+			for j, v := range row {
+				sums[k][j] += v
+			}
+		}
+	}
+	out := sparse{Keys: []int64{}, Rows: []float32{}}
+	for k := range sums {
+		out.Keys = append(out.Keys, k)
+	}
+	slices.Sort(out.Keys)
+	for _, k := range out.Keys {
+		out.Rows = append(out.Rows, sums[k]...)
+	}
+	return out
+}
+
+func drawSparse(t *rapid.T, dim int) sparse {
+	keys := rapid.SliceOfNDistinct(rapid.Int64Range(-3, 30), 0, 12, rapid.ID).Draw(t, "keys")
+	slices.Sort(keys)
+	s := sparse{Keys: keys}
+	for range len(keys) * dim {
+		s.Rows = append(s.Rows, float32(rapid.IntRange(-999, 999).Draw(t, "v"))/7)
+	}
+	return s
+}
+
+// The ring and the merge against the obvious sum, to the bit, for several runs
+// with one runner, so that memory is reused at other sizes.
+func TestRowsAgainstTheObvious(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(rt, "n")
+		dim := rapid.IntRange(1, 3).Draw(rt, "dim")
+		var rounds [][]sparse
+		for range rapid.IntRange(1, 3).Draw(rt, "rounds") {
+			var in []sparse
+			for range n {
+				in = append(in, drawSparse(rt, dim))
+			}
+			rounds = append(rounds, in)
+		}
+		w := world()
+		defer closeAll(w)
+		g := group(n)
+		for i, err := range each(n, func(i int) error {
+			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F32, dim)
+			outKeys, outRows := tensor.New(tensor.I64, 0), tensor.New(tensor.F32, 0, dim)
+			for _, in := range rounds {
+				if err != nil {
+					return err
+				}
+				k := len(in[i].Keys)
+				err = r.Run(t.Context(), tensor.From(in[i].Keys, k), tensor.From(in[i].Rows, k, dim), outKeys, outRows)
+				got := sparse{outKeys.I64(), outRows.F32()}
+				if d := cmp.Diff(sumOf(in, dim), got, cmpopts.EquateEmpty()); err == nil && d != "" {
+					return errors.New(d)
+				}
+			}
+			return err
+		}) {
+			if err != nil {
+				rt.Fatalf("index %d: %v", i, err)
+			}
+		}
+	})
+}
+
+// Bytes are those of the formula: rank i sends all blocks but the next rank's.
+func TestRowsTraffic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n, dim = 4, 2
+		w := world(mem.Options{Link: uneven})
+		defer closeAll(w)
+		g := group(n)
+		block := func(i int) int64 { return int64(3*((i+n)%n)+1) * (8 + 8*dim) }
+		var total int64
+		for i := range n {
+			total += block(i)
+		}
+		must(t, each(n, func(i int) error {
+			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F64, dim)
+			if err != nil {
+				return err
+			}
+			keys := tensor.New(tensor.I64, 3*i+1)
+			for k := range keys.I64() {
+				keys.I64()[k] = int64(k)
+			}
+			err = r.Run(t.Context(), keys, tensor.New(tensor.F64, 3*i+1, dim), tensor.New(tensor.I64, 0), tensor.New(tensor.F64, 0, dim))
+			st := w.Endpoint(g[i]).Stats()
+			if st.BytesSent != total-block(i+1) || st.BytesReceived != total-block(i) || r.Bytes() != st.BytesSent+st.BytesReceived {
+				t.Errorf("index %d moved %d/%d (%d)", i, st.BytesSent, st.BytesReceived, r.Bytes())
+			}
+			return err
+		}))
+	})
+}
+
+// Keys out of order are an error on every rank, which names who gave them.
+func TestRowsRefuseBadKeys(t *testing.T) {
+	for _, keys := range [][]int64{{3, 2}, {4, 4}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := world()
+			defer closeAll(w)
+			g := group(2)
+			errs := each(2, func(i int) error {
+				r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F32, 1)
+				if err != nil {
+					return err
+				}
+				mine := []int64{1, 2}
+				if i == 1 {
+					mine = keys
+				}
+				return r.Run(t.Context(), tensor.From(mine, 2), tensor.New(tensor.F32, 2, 1), tensor.New(tensor.I64, 0), tensor.New(tensor.F32, 0, 1))
+			})
+			for i, err := range errs {
+				if !errors.Is(err, transport.ErrCorrupt) || !strings.Contains(err.Error(), "rank 9 ") {
+					t.Errorf("index %d: %v", i, err)
+				}
+			}
+		})
+	}
+}
+
+func TestRowsRefuseMisuse(t *testing.T) {
+	p := collective.Party{Group: []int{0}}
+	if _, err := collective.NewRows(p, tensor.I64, 2); err == nil {
+		t.Error("rows of integers")
+	}
+	r, err := collective.NewRows(p, tensor.F32, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, rows := tensor.New(tensor.I64, 2), tensor.New(tensor.F32, 2, 2)
+	if err := r.Run(t.Context(), keys, rows, keys, tensor.New(tensor.F32, 0)); err == nil {
+		t.Error("in place")
+	}
+	if err := r.Run(t.Context(), keys, tensor.New(tensor.F32, 2, 3), tensor.New(tensor.I64, 0), tensor.New(tensor.F32, 0)); err == nil {
+		t.Error("rows of another width")
+	}
+}
+
+// All ranks get all bytes in the order of the group, run after run.
+func TestExchange(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := world(mem.Options{Link: uneven})
+			defer closeAll(w)
+			g := group(n)
+			must(t, each(n, func(i int) error {
+				x, err := collective.NewExchange(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, 2)
+				if err != nil {
+					return err
+				}
+				for round := range 3 {
+					all, err := x.Run(t.Context(), []byte{byte(i), byte(round)})
+					if err != nil {
+						return err
+					}
+					for k := range n {
+						if all[2*k] != byte(k) || all[2*k+1] != byte(round) {
+							t.Errorf("n=%d index %d round %d: %v", n, i, round, all)
+						}
+					}
+				}
+				if st := w.Endpoint(g[i]).Stats(); st.BytesSent != int64(3*2*(n-1)) || x.Bytes() != int64(4*(n-1)) {
+					t.Errorf("n=%d sent %d bytes", n, st.BytesSent)
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+func TestExchangeNamesTheMissing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := world()
+		defer closeAll(w)
+		g := group(3)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		errs := each(2, func(i int) error {
+			x, err := collective.NewExchange(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, 1)
+			if err != nil {
+				return err
+			}
+			_, err = x.Run(ctx, []byte{1})
+			if _, again := x.Run(ctx, []byte{1}); !errors.Is(again, collective.ErrUsedUp) {
+				t.Errorf("second run: %v", again)
+			}
+			return err
+		})
+		for i, err := range errs {
+			var pe *transport.PeerError
+			if !errors.As(err, &pe) || pe.Peer != g[2] || pe.Rank != g[i] {
+				t.Errorf("index %d: %v", i, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,189 @@
+// Package collective performs sums and copies over a group of ranks.
+//
+// A Schedule says, as data, who sends which chunk to whom and what becomes of
+// it; Check proves it by running it on symbols. One Runner performs any
+// schedule over a transport.Endpoint. Beside it stand Rows, for sparse values
+// whose size the batch decides, and Exchange, for a few bytes from each to all.
+//
+// The costs, for n ranks and a buffer of B bytes cut into n chunks b_0, ...,
+// b_{n-1}:
+//
+//	schedule           steps         bytes that rank i sends
+//	RingReduceScatter  n-1           B - b_i
+//	RingAllGather      n-1           B - b_{i+1}
+//	RingAllReduce      2(n-1)        2B - b_i - b_{i+1}, about 2B(n-1)/n
+//	Broadcast          ceil(log2 n)  B for each rank it feeds; n-1 in all
+//
+// Duties of the caller: all ranks of the group run the same schedule on the
+// same number of elements under the same tag, one Run at a time; after an
+// error a runner is used up, since receives may still be posted on its memory.
+package collective
+
+import "fmt"
+
+// Goal is what a schedule promises.
+type Goal uint8
+
+// The goals.
+const (
+	// AllReduce leaves every rank the sum of all ranks' buffers.
+	AllReduce Goal = iota + 1
+	// ReduceScatter leaves rank i chunk i of the sum; the rest is undefined.
+	ReduceScatter
+	// AllGather starts with rank i holding chunk i and leaves every rank all chunks.
+	AllGather
+	// Broadcast copies the buffer of index 0 to all.
+	Broadcast
+)
+
+// String returns the goal's name.
+func (g Goal) String() string {
+	switch g {
+	case AllReduce:
+		return "all-reduce"
+	case ReduceScatter:
+		return "reduce-scatter"
+	case AllGather:
+		return "all-gather"
+	case Broadcast:
+		return "broadcast"
+	}
+	return fmt.Sprintf("goal(%d)", uint8(g))
+}
+
+// Action is what becomes of what a step receives.
+type Action uint8
+
+// The actions.
+const (
+	// Copy overwrites the range.
+	Copy Action = iota
+	// Reduce adds to the range.
+	Reduce
+)
+
+// Nobody stands for no partner in a Step.
+const Nobody = -1
+
+// Range is chunks [Lo, Hi).
+type Range struct{ Lo, Hi int }
+
+// Step is what one rank does at once: it sends one range and receives another,
+// which must not overlap. Partners are indices in the group.
+type Step struct {
+	To     int
+	Send   Range
+	From   int
+	Recv   Range
+	Action Action
+}
+
+// Schedule is a collective over N ranks on a buffer of Chunks chunks. Messages
+// of one pair of ranks are matched in order.
+type Schedule struct {
+	Goal   Goal
+	N      int
+	Chunks int
+	Ranks  [][]Step
+}
+
+// Bound returns the first element of chunk c when elems elements are cut into
+// chunks: chunks differ by at most one element, and some are empty if there
+// are fewer elements than chunks.
+func Bound(c, chunks, elems int) int {
+	whole, rest := elems/chunks, elems%chunks
+	return c*whole + c*rest/chunks
+}
+
+// Traffic returns the bytes rank i sends and receives in one run over elems
+// elements of size bytes each.
+func (s *Schedule) Traffic(i, elems, size int) (sent, received int64) {
+	width := func(r Range) int64 {
+		return int64(Bound(r.Hi, s.Chunks, elems)-Bound(r.Lo, s.Chunks, elems)) * int64(size)
+	}
+	for _, st := range s.Ranks[i] {
+		if st.To != Nobody {
+			sent += width(st.Send)
+		}
+		if st.From != Nobody {
+			received += width(st.Recv)
+		}
+	}
+	return sent, received
+}
+
+// ringSteps is n-1 steps around a ring: at step t rank i sends chunk
+// i+shift-t to the next rank and receives chunk i+shift-t-1 from the one before.
+func ringSteps(n, i, shift int, a Action) []Step {
+	steps := make([]Step, 0, n-1)
+	for t := range n - 1 {
+		out := mod(i+shift-t, n)
+		in := mod(i+shift-t-1, n)
+		steps = append(steps, Step{
+			To: mod(i+1, n), Send: Range{out, out + 1},
+			From: mod(i-1, n), Recv: Range{in, in + 1}, Action: a,
+		})
+	}
+	return steps
+}
+
+// RingReduceScatter takes n-1 steps; rank i sends and receives every chunk but
+// one: it sends B - b_i bytes and receives B - b_{i-1}. Chunk c is summed in
+// the order of ranks c+1, c+2, ..., c.
+func RingReduceScatter(n int) *Schedule {
+	s := newSchedule(ReduceScatter, n, n)
+	for i := range n {
+		s.Ranks[i] = ringSteps(n, i, -1, Reduce)
+	}
+	return s
+}
+
+// RingAllGather takes n-1 steps; rank i sends B - b_{i+1} bytes and receives
+// B - b_i.
+func RingAllGather(n int) *Schedule {
+	s := newSchedule(AllGather, n, n)
+	for i := range n {
+		s.Ranks[i] = ringSteps(n, i, 0, Copy)
+	}
+	return s
+}
+
+// RingAllReduce is RingReduceScatter, then RingAllGather: 2(n-1) steps; rank i
+// sends 2B - b_i - b_{i+1} bytes, the least that any all-reduce can do, and
+// receives 2B - b_{i-1} - b_i. Every rank ends with the same bits, since each
+// chunk is summed on one path and then copied.
+//
+// Source: P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms
+// for clusters of workstations", 2009.
+func RingAllReduce(n int) *Schedule {
+	s := newSchedule(AllReduce, n, n)
+	for i := range n {
+		s.Ranks[i] = append(ringSteps(n, i, -1, Reduce), ringSteps(n, i, 0, Copy)...)
+	}
+	return s
+}
+
+// BinomialBroadcast takes ceil(log2 n) rounds: in round t every rank below 2^t
+// feeds the rank 2^t above it. Index 0 is the root.
+func BinomialBroadcast(n int) *Schedule {
+	s := newSchedule(Broadcast, n, 1)
+	whole := Range{0, 1}
+	for d := 1; d < n; d *= 2 {
+		for i := range min(d, n-d) {
+			s.Ranks[i] = append(s.Ranks[i], Step{To: i + d, Send: whole, From: Nobody})
+			s.Ranks[i+d] = append(s.Ranks[i+d], Step{To: Nobody, From: i, Recv: whole})
+		}
+	}
+	return s
+}
+
+// newSchedule makes an empty schedule; it panics unless n is positive.
+func newSchedule(g Goal, n, chunks int) *Schedule {
+	if n < 1 {
+		panic(fmt.Sprintf("collective: %v over %d ranks", g, n))
+	}
+	return &Schedule{Goal: g, N: n, Chunks: chunks, Ranks: make([][]Step, n)}
+}
+
+// mod is the remainder in [0, n).
+func mod(a, n int) int { return ((a % n) + n) % n }

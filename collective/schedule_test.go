@@ -1,0 +1,124 @@
+package collective_test
+
+import (
+	"errors"
+	"math/bits"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gangline/gangline/collective"
+)
+
+// nMax is the largest group for which schedules are proved.
+const nMax = 64
+
+func generators() map[string]func(int) *collective.Schedule {
+	return map[string]func(int) *collective.Schedule{
+		"ring all-reduce":     collective.RingAllReduce,
+		"ring reduce-scatter": collective.RingReduceScatter,
+		"ring all-gather":     collective.RingAllGather,
+		"binomial broadcast":  collective.BinomialBroadcast,
+	}
+}
+
+// Every schedule ends, and leaves each rank each contribution exactly once: by
+// running it on symbols for every n.
+func TestSchedulesAreProved(t *testing.T) {
+	for name, gen := range generators() {
+		for n := 1; n <= nMax; n++ {
+			if err := gen(n).Check(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// Check is worth nothing unless it refuses: each edit of a right schedule makes
+// a wrong one.
+func TestCheckRefuses(t *testing.T) {
+	edits := map[string]func(*collective.Schedule){
+		"a step missing":       func(s *collective.Schedule) { s.Ranks[1] = s.Ranks[1][1:] },
+		"copy instead of sum":  func(s *collective.Schedule) { s.Ranks[2][0].Action = collective.Copy },
+		"sum instead of copy":  func(s *collective.Schedule) { s.Ranks[2][4].Action = collective.Reduce },
+		"another chunk":        func(s *collective.Schedule) { s.Ranks[0][1].Send = collective.Range{Lo: 0, Hi: 1} },
+		"to itself":            func(s *collective.Schedule) { s.Ranks[0][0].To = 0 },
+		"nobody to receive":    func(s *collective.Schedule) { s.Ranks[0][0].From = collective.Nobody },
+		"outside":              func(s *collective.Schedule) { s.Ranks[0][0].Send.Hi = 9 },
+		"sends what it writes": func(s *collective.Schedule) { s.Ranks[0][0].Recv = s.Ranks[0][0].Send },
+		"a list too few":       func(s *collective.Schedule) { s.Ranks = s.Ranks[1:] },
+		"an extra message": func(s *collective.Schedule) {
+			s.Ranks[0] = append(s.Ranks[0], collective.Step{To: 1, Send: collective.Range{Lo: 0, Hi: 1}, From: collective.Nobody})
+		},
+		"order turned round": func(s *collective.Schedule) {
+			r := s.Ranks[3]
+			r[0], r[1] = r[1], r[0]
+		},
+	}
+	for name, edit := range edits {
+		s := collective.RingAllReduce(4)
+		edit(s)
+		if err := s.Check(); !errors.Is(err, collective.ErrSchedule) {
+			t.Errorf("%s: Check said %v", name, err)
+		}
+	}
+}
+
+// The formulas of the package comment against the schedules themselves.
+func TestTrafficFollowsTheFormulas(t *testing.T) {
+	for n := 2; n <= nMax; n++ {
+		scatter, gather, reduce := collective.RingReduceScatter(n), collective.RingAllGather(n), collective.RingAllReduce(n)
+		b := collective.BinomialBroadcast(n)
+		for _, elems := range []int{0, 1, n - 1, n, 1000} {
+			const size = 4
+			total := int64(elems * size)
+			chunk := func(c int) int64 {
+				c = (c + n) % n
+				return int64(collective.Bound(c+1, n, elems)-collective.Bound(c, n, elems)) * size
+			}
+			var down int64
+			for i := range n {
+				want := func(name string, s *collective.Schedule, steps int, sent, received int64) {
+					gotSent, gotReceived := s.Traffic(i, elems, size)
+					if len(s.Ranks[i]) != steps || gotSent != sent || gotReceived != received {
+						t.Errorf("%s n=%d rank %d elems=%d: %d steps %d/%d bytes, want %d steps %d/%d",
+							name, n, i, elems, len(s.Ranks[i]), gotSent, gotReceived, steps, sent, received)
+					}
+				}
+				want("reduce-scatter", scatter, n-1, total-chunk(i), total-chunk(i-1))
+				want("all-gather", gather, n-1, total-chunk(i+1), total-chunk(i))
+				want("all-reduce", reduce, 2*(n-1),
+					2*total-chunk(i)-chunk(i+1), 2*total-chunk(i)-chunk(i-1))
+				sent, received := b.Traffic(i, elems, size)
+				down += sent
+				if i > 0 && received != total || i == 0 && received != 0 {
+					t.Errorf("broadcast n=%d rank %d received %d of %d", n, i, received, total)
+				}
+			}
+			if root := len(b.Ranks[0]); root != bits.Len(uint(n-1)) {
+				t.Errorf("broadcast n=%d takes %d rounds", n, root)
+			}
+			if down != total*int64(n-1) {
+				t.Errorf("broadcast n=%d sends %d in all", n, down)
+			}
+		}
+	}
+}
+
+// Chunks tile the buffer and differ by at most one element, also where the
+// plain product would overflow.
+func TestBoundTiles(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, nMax).Draw(t, "chunks")
+		elems := rapid.IntRange(0, 1<<62).Draw(t, "elems")
+		if collective.Bound(0, n, elems) != 0 || collective.Bound(n, n, elems) != elems {
+			t.Fatal("ends")
+		}
+		for c := range n {
+			w := collective.Bound(c+1, n, elems) - collective.Bound(c, n, elems)
+			if w < elems/n || w > elems/n+1 {
+				t.Fatalf("chunk %d has %d of %d in %d", c, w, elems, n)
+			}
+		}
+	})
+}
