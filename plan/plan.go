@@ -35,18 +35,26 @@ const (
 	Recv
 	// Collective performs Op over Group.
 	Collective
-	// Pull reads from shard Store of the servers: dense parameters into Out
-	// (In empty), or the rows of table Out[i] named by keys In[i].
+	// Pull reads from shard Store of the servers. Out lists dense parameters
+	// (class Param) first: of each, the range that the store holds is written
+	// and the rest left alone. Then come the rows of tables (any other class);
+	// the i-th rows value is of the table in its State, and In[i] holds its
+	// keys: the rows whose keys fall on the store are written. Several Pulls of
+	// one value from different stores fill it together.
 	Pull
-	// Push gives gradient sums to shard Store: In holds gradients; for a table
-	// the pair (keys, rows). Done says what it waits for.
+	// Push gives gradient sums to shard Store. In is read from the left: a value
+	// of class Key begins the pair (keys, rows) of a table's gradient, of which
+	// the rows that fall on the store are sent; a value of class Grad alone is a
+	// dense gradient, of which the range that the store holds is sent. The
+	// parameter is the State of the gradient. Done says what the task waits for.
 	Push
 	// Add sums In into Out[0] (micro-batches).
 	Add
 	// Commit ends a synchronous step over Group: In is (weight, loss, gradients
 	// to be checked for finiteness...), Out is (total weight, total loss). If
 	// any rank's values are not finite, the total weight is 0 on all ranks and
-	// the step changes nothing anywhere.
+	// the step changes nothing anywhere. It decides for the stores too: what was
+	// pushed in the step is applied, or dropped, when the Commit ends.
 	Commit
 )
 
@@ -165,7 +173,8 @@ type Value struct {
 	Shape tensor.Shape // Dynamic where the batch decides
 	Class Class
 	// State is the index of the Param value that this value is the gradient,
-	// the pulled rows, the keys or a slot of; its own index for a Param; NoState otherwise.
+	// the pulled rows, the keys or a slot of; its own index for a Param; NoState
+	// otherwise. Keys that several tables share name the first of them.
 	State int
 	// Arena and Offset place the value in memory of the endpoint; Arena 0 is
 	// ordinary memory.
@@ -200,8 +209,10 @@ type StoreInfo struct{ Name string }
 
 // Plan is what every rank does in one step.
 type Plan struct {
-	Name     string
-	Window   int
+	Name   string
+	Window int
+	// Ranks holds the task list of every worker. Servers follow the workers in
+	// rank and have no list: they are what Stores names.
 	Ranks    [][]Task
 	Values   []Value
 	Segs     []Seg

@@ -1,0 +1,159 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// MaxWindow bounds the steps in flight, and so the memory of a plan.
+const MaxWindow = 64
+
+// MaxFindings bounds what one Check reports; more are counted.
+const MaxFindings = 50
+
+// Finding is one thing wrong with a plan.
+type Finding struct {
+	// Rank and Task say where: -1 if it is about no single one.
+	Rank, Task int
+	// Name is what the task does, empty without a task.
+	Name string
+	// Text says what is wrong and what to change.
+	Text string
+}
+
+// Error implements error.
+func (f *Finding) Error() string {
+	switch {
+	case f.Rank < 0:
+		return "plan: " + f.Text
+	case f.Task < 0:
+		return fmt.Sprintf("rank %d: %s", f.Rank, f.Text)
+	}
+	return fmt.Sprintf("rank %d: task %d (%s): %s", f.Rank, f.Task, f.Name, f.Text)
+}
+
+// Check proves a plan, or says what is wrong with it and what to change. All
+// findings are joined, as *Finding, the most telling first.
+//
+// What it proves, in this order; each proof presumes the ones before:
+//
+//  1. Form: every index names something, tasks fit their lanes, tags tell
+//     messages apart, owners cover every state once.
+//  2. Agreement: the members of a group see the same collectives in one order.
+//  3. No hang, even if a send ends only when its receive is posted.
+//  4. Order: nothing is read before it was written, and no two tasks touch a
+//     value at the same time if one of them writes, also across the steps of
+//     the window.
+//  5. Gradients: every holder of a trained state updates it once a step, from a
+//     gradient that has met every batch of the step once, divided by the weight
+//     of the same batches, and checked for finiteness.
+//
+// A plan that declares no gradient (an evaluation) has nothing to prove in 5.
+// Cost: O(steps · ranks · tasks · lanes) for steps = Window+2, and the pairs of
+// tasks that touch one value.
+func Check(p *Plan) error {
+	c := &checker{p: p}
+	c.form()
+	if len(c.findings) > 0 {
+		return c.verdict()
+	}
+	c.holders()
+	c.agreement()
+	done := c.progress()
+	for rank, tasks := range p.Ranks {
+		k := newClocks(tasks, p.Window, p.Window+1)
+		c.dataflow(rank, k)
+		c.stores(rank, k)
+	}
+	if done != nil {
+		c.gradients(done)
+	}
+	return c.verdict()
+}
+
+type checker struct {
+	p        *Plan
+	findings []error
+	dropped  int
+}
+
+// task adds a finding about a task.
+func (c *checker) task(rank, task int, format string, args ...any) {
+	c.add(&Finding{Rank: rank, Task: task, Name: c.name(rank, task), Text: fmt.Sprintf(format, args...)})
+}
+
+// rank adds a finding about a rank.
+func (c *checker) rank(rank int, format string, args ...any) {
+	c.add(&Finding{Rank: rank, Task: none, Text: fmt.Sprintf(format, args...)})
+}
+
+// plan adds a finding about the plan.
+func (c *checker) plan(format string, args ...any) {
+	c.add(&Finding{Rank: none, Task: none, Text: fmt.Sprintf(format, args...)})
+}
+
+func (c *checker) add(f *Finding) {
+	if len(c.findings) == MaxFindings {
+		c.dropped++
+		return
+	}
+	c.findings = append(c.findings, f)
+}
+
+func (c *checker) verdict() error {
+	if c.dropped > 0 {
+		c.findings = append(c.findings, &Finding{Rank: none, Task: none, Text: fmt.Sprintf("and %d more findings", c.dropped)})
+	}
+	return errors.Join(c.findings...)
+}
+
+// name says what a task does: "allreduce reduce.w".
+func (c *checker) name(rank, task int) string {
+	t := &c.p.Ranks[rank][task]
+	return verb(t) + " " + t.Name
+}
+
+// there says what and where a task of some rank is: "task 3 (recv h)".
+func (c *checker) there(rank, task int) string {
+	return fmt.Sprintf("task %d (%s)", task, c.name(rank, task))
+}
+
+func (c *checker) value(v int) string { return word(c.p.Values[v].Name) }
+
+// isTable reports whether the stores hold the state by rows.
+func (c *checker) isTable(h *Holding) bool { return h.Store >= 0 && h.Lo == 0 && h.Hi == 0 }
+
+// heldBy reports whether a rank holds a state, or a part of it.
+func (c *checker) heldBy(rank, state int) bool {
+	for i := range c.p.Holdings {
+		if h := &c.p.Holdings[i]; h.Rank == rank && h.State == state {
+			return true
+		}
+	}
+	return false
+}
+
+// storesOf lists the stores that own a part of a state.
+func (c *checker) storesOf(state int) []int {
+	var stores []int
+	for i := range c.p.Holdings {
+		if h := &c.p.Holdings[i]; h.Store >= 0 && h.State == state && h.Owner {
+			stores = append(stores, h.Store)
+		}
+	}
+	return stores
+}
+
+// ranksText is "rank 1" or "ranks 0 2".
+func ranksText(ranks []int) string {
+	words := make([]string, len(ranks))
+	for i, r := range ranks {
+		words[i] = strconv.Itoa(r)
+	}
+	if len(ranks) == 1 {
+		return "rank " + words[0]
+	}
+	return "ranks " + strings.Join(words, " ")
+}

@@ -1,0 +1,227 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// agreement proves that the members of a group see the same collectives, alike
+// and in one order: the n-th of one member meets the n-th of every other.
+func (c *checker) agreement() {
+	for g, members := range c.p.Groups {
+		lead := members[0]
+		want := c.collectives(lead, g)
+		for _, rank := range members[1:] {
+			c.sameOrder(g, lead, want, rank, c.collectives(rank, g))
+		}
+	}
+}
+
+// collectives lists the tasks of a rank on a group.
+func (c *checker) collectives(rank, group int) []int {
+	var list []int
+	for i := range c.p.Ranks[rank] {
+		if t := &c.p.Ranks[rank][i]; (t.Kind == Collective || t.Kind == Commit) && t.Group == group {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// sameOrder compares the collectives of a member with those of the first.
+func (c *checker) sameOrder(group, lead int, want []int, rank int, got []int) {
+	for n := range max(len(want), len(got)) {
+		switch {
+		case n == len(got):
+			c.rank(rank, "takes no part in %s of rank %d on group %d: all members must",
+				c.there(lead, want[n]), lead, group)
+			return
+		case n == len(want):
+			c.task(rank, got[n], "rank %d takes no part in it: all members of group %d must", lead, group)
+			return
+		}
+		there, here := c.signature(lead, want[n]), c.signature(rank, got[n])
+		if there != here {
+			c.task(rank, got[n], "comes as number %d on group %d as (%s), where rank %d has %s as (%s): "+
+				"members must do the same in the same order",
+				n+1, group, here, lead, c.there(lead, want[n]), there)
+			return
+		}
+	}
+}
+
+// signature is what members must agree on.
+func (c *checker) signature(rank, task int) string {
+	t := &c.p.Ranks[rank][task]
+	s := fmt.Sprintf("%s tag %d %v", verb(t), t.Tag, t.Order)
+	in := t.In
+	if t.Kind == Commit {
+		in = in[:2] // which gradients a rank checks is its own affair
+	}
+	for _, r := range slices.Concat(in, t.Out) {
+		v := &c.p.Values[r.Value]
+		s += fmt.Sprintf(" %v%v", v.DType, v.Shape)
+	}
+	return s
+}
+
+// place is a task of a rank.
+type place struct{ rank, task int }
+
+// message is what a send and a receive have in common.
+type message struct {
+	from, to int
+	tag      uint32
+}
+
+// progress runs the cursors of all ranks against each other for Window+2 steps,
+// in no time and without data, and reports who is stuck if they do not all
+// finish. It returns what ended together, in order, for one step.
+//
+// Any order of events will do. A lane's tasks come in a fixed order, and what
+// one task is waiting for is never undone by another: if two tasks may both
+// end, each still may after the other has. So all maximal runs end the same
+// tasks, and if this one comes through, every run does, however slow a rank or
+// a link is. Steps beyond Window+1 repeat the picture of those before.
+func (c *checker) progress() [][]place {
+	r := &runner{
+		c:       c,
+		sends:   make(map[message]place),
+		recvs:   make(map[message]place),
+		arrived: make([][]place, len(c.p.Groups)),
+	}
+	for rank, tasks := range c.p.Ranks {
+		r.cursors = append(r.cursors, NewCursor(tasks, c.p.Window, 0, int64(c.p.Window)+2))
+		r.give(rank, r.cursors[rank].Start(nil))
+	}
+	for len(r.queue) > 0 {
+		next := r.queue[0]
+		r.queue = r.queue[1:]
+		r.meet(next)
+	}
+	stuck := false
+	for rank, cursor := range r.cursors {
+		if !cursor.Finished() {
+			stuck = true
+			r.report(rank)
+		}
+	}
+	if stuck {
+		return nil
+	}
+	return r.done
+}
+
+// runner runs all ranks at once.
+type runner struct {
+	c            *checker
+	cursors      []*Cursor
+	queue        []place
+	sends, recvs map[message]place
+	arrived      [][]place // by group
+	done         [][]place // of step 0
+}
+
+func (r *runner) give(rank int, ready []Ready) {
+	for _, t := range ready {
+		r.queue = append(r.queue, place{rank, t.Task})
+	}
+}
+
+// meet lets a task end if nothing is missing, and wait for its partners if not.
+func (r *runner) meet(at place) {
+	t := &r.c.p.Ranks[at.rank][at.task]
+	switch t.Kind {
+	case Feed, Compute, Add, Pull, Push:
+		r.end(at)
+	case Send:
+		r.pair(message{at.rank, t.Peer, t.Tag}, at, r.sends, r.recvs)
+	case Recv:
+		r.pair(message{t.Peer, at.rank, t.Tag}, at, r.recvs, r.sends)
+	case Collective, Commit:
+		r.arrived[t.Group] = append(r.arrived[t.Group], at)
+		if all := r.arrived[t.Group]; len(all) == len(r.c.p.Groups[t.Group]) {
+			r.arrived[t.Group] = nil
+			slices.SortFunc(all, func(a, b place) int { return a.rank - b.rank })
+			r.end(all...)
+		}
+	}
+}
+
+// pair ends a message if the other side is there.
+func (r *runner) pair(m message, at place, mine, others map[message]place) {
+	other, ok := others[m]
+	if !ok {
+		mine[m] = at
+		return
+	}
+	delete(others, m)
+	if at.rank == m.from {
+		r.end(at, other)
+	} else {
+		r.end(other, at)
+	}
+}
+
+// end ends tasks together. They are of one step, as both lanes began at 0.
+func (r *runner) end(all ...place) {
+	var step int64
+	for _, at := range all {
+		cursor := r.cursors[at.rank]
+		step = cursor.tasks[at.task].next
+		r.give(at.rank, cursor.Done(at.task, step, nil))
+	}
+	if step == 0 {
+		r.done = append(r.done, all)
+	}
+}
+
+// report says what a stuck rank waits in, and for whom.
+func (r *runner) report(rank int) {
+	for _, t := range r.cursors[rank].Running(nil) {
+		r.c.task(rank, t.Task, "hangs in step %d: %s", t.Step, r.missing(rank, t.Task))
+	}
+}
+
+func (r *runner) missing(rank, task int) string {
+	t := &r.c.p.Ranks[rank][task]
+	switch t.Kind {
+	case Send:
+		return r.noPartner(fmt.Sprintf("waits for rank %d to receive tag %d", t.Peer, t.Tag), rank, t, Recv)
+	case Recv:
+		return r.noPartner(fmt.Sprintf("waits for rank %d to send tag %d", t.Peer, t.Tag), rank, t, Send)
+	case Collective, Commit:
+		var absent []int
+		for _, m := range r.c.p.Groups[t.Group] {
+			if !slices.ContainsFunc(r.arrived[t.Group], func(at place) bool { return at.rank == m }) {
+				absent = append(absent, m)
+			}
+		}
+		return fmt.Sprintf("waits in group %d for %s; %s", t.Group, ranksText(absent), r.doing(absent[0]))
+	case Feed, Compute, Add, Pull, Push:
+	}
+	return "waits"
+}
+
+// noPartner completes a sentence about a message by what the peer does instead.
+func (r *runner) noPartner(waits string, rank int, t *Task, want Kind) string {
+	for i := range r.c.p.Ranks[t.Peer] {
+		if o := &r.c.p.Ranks[t.Peer][i]; o.Kind == want && o.Peer == rank && o.Tag == t.Tag {
+			return waits + "; " + r.doing(t.Peer) + ": change the order of its messages or of these"
+		}
+	}
+	return fmt.Sprintf("%s; rank %d has no such %v: add it", waits, t.Peer, want)
+}
+
+// doing says what a rank waits in.
+func (r *runner) doing(rank int) string {
+	var waits []string
+	for _, t := range r.cursors[rank].Running(nil) {
+		waits = append(waits, r.c.there(rank, t.Task))
+	}
+	if len(waits) == 0 {
+		return fmt.Sprintf("rank %d has ended", rank)
+	}
+	return fmt.Sprintf("rank %d waits in %s", rank, strings.Join(waits, " and "))
+}
