@@ -1,9 +1,17 @@
 // Package strategy holds the small idea: a strategy is a pure function from a
 // training step and a cluster to a plan. One file each, in one shape; the table
 // in ARCHITECTURE.md tells them apart.
+//
+// Each says what holds the parameters, then writes the tasks of a step in the
+// order in which one would tell them; the builder finds out what each task
+// waits for from the values it touches. All workers share one list. What a
+// builder wrote is not taken on trust: plan.Check proves it like any other.
 package strategy
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/plan"
 )
@@ -19,3 +27,53 @@ type Cluster struct {
 // equal arguments give plans of equal digest. It fails if the cluster does not
 // suit it (servers without ps, for example), with what to change.
 type Strategy func(step *graph.Step, c Cluster) (*plan.Program, error)
+
+// The names of the plans of a program.
+const (
+	StepPlan = "step"
+	EvalPlan = "eval"
+)
+
+// Names returns the names of the strategies.
+func Names() []string { return []string{"serial", "allreduce", "ps"} }
+
+// ByName returns a strategy. An unknown name is an error that gives the nearest
+// of those there are.
+func ByName(kind string) (Strategy, error) {
+	switch kind {
+	case "serial":
+		return Serial, nil
+	case "allreduce":
+		return AllReduce, nil
+	case "ps":
+		return PS, nil
+	}
+	nearest := Names()[0]
+	for _, name := range Names() {
+		if edits(kind, name) < edits(kind, nearest) {
+			nearest = name
+		}
+	}
+	return nil, fmt.Errorf("strategy: unknown kind %q: want %s; nearest is %q", kind, strings.Join(Names(), ", "), nearest)
+}
+
+// edits counts the letters to insert, delete or change to turn a into b.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
