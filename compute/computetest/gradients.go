@@ -1,0 +1,186 @@
+package computetest
+
+import (
+	"math"
+	"testing"
+
+	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/tensor"
+)
+
+// lossCase builds a scalar from variables and inputs. Values for the inputs
+// come by name.
+type lossCase struct {
+	name  string
+	build func(g *graph.Graph) *graph.Node
+}
+
+// weigh makes a scalar that depends on every element of n differently: the sum
+// of a curved function of n, times fixed weights where n has them.
+func weigh(g *graph.Graph, n *graph.Node) *graph.Node {
+	if len(n.Shape) == 0 {
+		return g.Sum(g.Square(n))
+	}
+	s := n.Shape.Clone()
+	if s[0] == tensor.Dynamic {
+		return g.Sum(g.Mul(g.Square(n), g.Sigmoid(n)))
+	}
+	return g.Sum(g.Mul(g.Tanh(n), g.Frozen("weights", graph.Init{}, s...)))
+}
+
+func gradientCases() []lossCase {
+	v := func(g *graph.Graph, name string, shape ...int) *graph.Node {
+		return g.Variable(name, graph.Init{}, shape...)
+	}
+	one := func(name string, f func(g *graph.Graph, x *graph.Node) *graph.Node) lossCase {
+		return lossCase{name, func(g *graph.Graph) *graph.Node { return weigh(g, f(g, v(g, "x", 3, 4))) }}
+	}
+	two := func(name string, f func(g *graph.Graph, a, b *graph.Node) *graph.Node, a, b []int) lossCase {
+		return lossCase{name, func(g *graph.Graph) *graph.Node { return weigh(g, f(g, v(g, "a", a...), v(g, "b", b...))) }}
+	}
+	s := func(d ...int) []int { return d }
+	cases := []lossCase{
+		two("matmul", (*graph.Graph).MatMul, s(3, 4), s(4, 2)),
+		two("matmul/ta", matMulT(true, false), s(4, 3), s(4, 2)),
+		two("matmul/tb", matMulT(false, true), s(3, 4), s(2, 4)),
+		two("matmul/tatb", matMulT(true, true), s(4, 3), s(2, 4)),
+		one("scale", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Scale(x, -1.5) }),
+		one("relu", (*graph.Graph).Relu), one("sigmoid", (*graph.Graph).Sigmoid), one("tanh", (*graph.Graph).Tanh),
+		one("exp", (*graph.Graph).Exp), one("square", (*graph.Graph).Square), one("softmax", (*graph.Graph).Softmax),
+		one("log", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Log(g.Exp(x)) }),
+		one("log/square", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Log(g.Square(x)) }),
+		one("sum", (*graph.Graph).Sum), one("sumrows", (*graph.Graph).SumRows),
+		one("reshape", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Reshape(x, 2, 6) }),
+		one("slice", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Slice(x, 1, 3) }),
+		one("reused", func(g *graph.Graph, x *graph.Node) *graph.Node {
+			return g.Add(g.Mul(x, g.Tanh(x)), g.Sub(g.Square(x), x))
+		}),
+		two("concat", func(g *graph.Graph, a, b *graph.Node) *graph.Node { return g.Concat(a, b, a) }, s(3, 4), s(3, 2)),
+		{"logisticloss", func(g *graph.Graph) *graph.Node {
+			return g.LogisticLoss(g.MatMul(g.Input("in", 3), v(g, "w", 3, 1)), g.Input("unit", 0))
+		}},
+		{"squaredloss", func(g *graph.Graph) *graph.Node {
+			return g.SquaredLoss(g.SumRows(g.MatMul(g.Input("in", 3), v(g, "w", 3, 2))), g.Input("unit", 0))
+		}},
+		{"softmaxloss", func(g *graph.Graph) *graph.Node {
+			return g.Scale(g.SoftmaxLoss(g.MatMul(g.Input("in", 3), v(g, "w", 3, 4)), g.Input("class", 0)), 0.7)
+		}},
+		{"gather", func(g *graph.Graph) *graph.Node {
+			x := g.Ragged("x")
+			return weigh(g, g.Gather(v(g, "w", 6, 2), x.Pos()))
+		}},
+		{"bag", func(g *graph.Graph) *graph.Node {
+			x := g.Ragged("x")
+			return weigh(g, g.Bag(v(g, "w", 6, 2), x.IDs(), x.Offsets(), x.Weights()))
+		}},
+		{"table", func(g *graph.Graph) *graph.Node {
+			x := g.Ragged("x")
+			rows := g.GatherRows(g.Table("w", graph.Init{}, 9, 2), x.Keys())
+			return weigh(g, g.Add(g.Bag(rows, x.Pos(), x.Offsets(), x.Weights()), v(g, "b", 2)))
+		}},
+	}
+	for name, f := range map[string]func(g *graph.Graph, a, b *graph.Node) *graph.Node{
+		"add": (*graph.Graph).Add, "sub": (*graph.Graph).Sub, "mul": (*graph.Graph).Mul,
+	} {
+		cases = append(cases, two(name+"/same", f, s(3, 4), s(3, 4)), two(name+"/row", f, s(3, 4), s(4)),
+			two(name+"/column", f, s(3, 4), s(3, 1)), two(name+"/scalar", f, s(3, 4), s()))
+	}
+	return cases
+}
+
+func matMulT(ta, tb bool) func(g *graph.Graph, a, b *graph.Node) *graph.Node {
+	return func(g *graph.Graph, a, b *graph.Node) *graph.Node { return g.MatMulT(a, b, ta, tb) }
+}
+
+// gradients compares what Differentiate emits, computed by the backend, with
+// central differences of the loss, computed by the backend too.
+func gradients(t *testing.T, b compute.Backend) {
+	for _, c := range gradientCases() {
+		t.Run(c.name, func(t *testing.T) {
+			g := graph.New(tensor.F64)
+			loss := c.build(g)
+			grads, err := graph.Differentiate(g, loss)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seg := &graph.Segment{Name: c.name, Out: []*graph.Node{loss}}
+			for _, gr := range grads {
+				seg.Out = append(seg.Out, gr.Grad)
+			}
+			vals := map[*graph.Node]*tensor.Tensor{}
+			var in tensors
+			for _, n := range g.Nodes() {
+				if !n.IsSource() {
+					seg.Nodes = append(seg.Nodes, n)
+					continue
+				}
+				vals[n] = gradientInput(n)
+				seg.In, in = append(seg.In, n), append(in, vals[n])
+			}
+			p, out := compile(t, b, seg), outputs(seg)
+			run := func(out tensors) float64 {
+				if err := p.Run(0, in, out); err != nil {
+					t.Fatal(err)
+				}
+				return out[0].Scalar()
+			}
+			run(out)
+			other := outputs(seg)
+			for k, gr := range grads {
+				at := func(i int) int { return i }
+				if gr.Rows != nil {
+					dim := gr.Of.Shape[1]
+					keys := vals[gr.Rows.In[1]].I64()
+					at = func(i int) int { return int(keys[i/dim])*dim + i%dim }
+				}
+				differences(t, gr.Of.Name, vals[gr.Of].F64(), out[k+1].F64(), at, func() float64 { return run(other) })
+			}
+		})
+	}
+}
+
+// differences compares grad[i] with the slope of loss in p[at(i)]. The step
+// balances the cubic error of the formula with rounding.
+func differences(t *testing.T, name string, p, grad []float64, at func(int) int, loss func() float64) {
+	t.Helper()
+	const h = 1e-5
+	for i, got := range grad {
+		x := &p[at(i)]
+		old := *x
+		*x = old + h
+		up := loss()
+		*x = old - h
+		down := loss()
+		*x = old
+		want := (up - down) / (2 * h)
+		if d := math.Abs(got - want); !(d <= 1e-7*(1+math.Abs(want)+math.Abs(up))) {
+			t.Errorf("gradient of %s[%d] is %v, differences say %v", name, at(i), got, want)
+		}
+	}
+}
+
+// gradientInput makes the values of a source: 5 rows, 8 entries, 6 keys of 9.
+func gradientInput(n *graph.Node) *tensor.Tensor {
+	g := newGen(uint64(n.ID) + 1)
+	const rows, entries = 5, 8
+	switch n.Attr.Part {
+	case graph.Offsets:
+		return ints(0, 2, 2, 5, 7, 8)
+	case graph.IDs, graph.Pos:
+		return ints(0, 3, 3, 5, 1, 0, 2, 3)
+	case graph.Keys:
+		return ints(0, 1, 4, 5, 7, 8)
+	case graph.Weights:
+		return g.floats(entries)
+	}
+	switch n.Name {
+	case "unit":
+		return g.unit(rows)
+	case "class":
+		return g.classes(rows, 4)
+	case "in":
+		return g.floats(rows, 3)
+	}
+	return g.fill(n.Shape, g.NormFloat64)
+}
