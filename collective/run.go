@@ -25,8 +25,9 @@ type move struct {
 	sum            bool
 	// slot is the scratch memory of a sum.
 	slot int
-	// after is the move before which the receive must not be posted: until then
-	// its memory is in use.
+	// after is the move before which the receive of a copy must not be posted:
+	// until then its memory is in use. (In a ring a chunk cannot come back
+	// before it has left, but not every schedule is a ring.)
 	after int
 }
 
@@ -58,8 +59,7 @@ func NewRunner(p Party, s *Schedule, d tensor.DType, elems int) (*Runner, error)
 		return nil, fmt.Errorf("collective: %v of %d elements of type %v: size must be known", s.Goal, elems, d)
 	}
 	r := &Runner{Party: p, goal: s.Goal, dtype: d, elems: elems}
-	widest := 0
-	sums := []int{}
+	widest, sums := 0, 0
 	for _, st := range s.Ranks[p.Index] {
 		for _, m := range r.cut(s, st, pieceMax/d.Size()) {
 			if m.sum {
@@ -67,18 +67,15 @@ func NewRunner(p Party, s *Schedule, d tensor.DType, elems int) (*Runner, error)
 					return nil, fmt.Errorf("collective: %v cannot add %v", s.Goal, d)
 				}
 				widest = max(widest, m.recvHi-m.recvLo)
-				m.slot = len(sums) % postedMax
-				if len(sums) >= postedMax {
-					m.after = sums[len(sums)-postedMax] + 1
-				}
-				sums = append(sums, len(r.moves))
+				m.slot = sums % postedMax // free again: no more than postedMax are posted
+				sums++
 			} else {
 				m.after = lastUse(r.moves, m.recvLo, m.recvHi) + 1
 			}
 			r.moves = append(r.moves, m)
 		}
 	}
-	for range min(len(sums), postedMax) {
+	for range min(sums, postedMax) {
 		r.scratch = append(r.scratch, tensor.New(d, widest))
 	}
 	sent, received := s.Traffic(p.Index, elems, d.Size())
