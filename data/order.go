@@ -39,7 +39,7 @@ func (o Order) At(step int64) (epoch, lo, hi int) {
 // RankRows appends to dst[:0] the rows of a rank's part of a step's batch, in order,
 // and returns it. Parts differ by at most one row, and are empty for some ranks
 // if the batch has fewer rows than there are ranks. It panics if the rank is not
-// in [0, ranks). Cost: about 20 ns a row.
+// in [0, ranks). Cost: about 30 ns a row.
 func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
 	if rank < 0 || rank >= ranks {
 		panic(fmt.Sprintf("data: rank %d is not in [0,%d)", rank, ranks))

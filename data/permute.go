@@ -35,7 +35,7 @@ func newPermutation(n int, seed uint64, epoch int) permutation {
 	return p
 }
 
-// at returns the image of x, which must be below n. Cost: about 20 ns.
+// at returns the image of x, which must be below n. Cost: about 30 ns.
 func (p *permutation) at(x uint64) uint64 {
 	for {
 		l, r := x/p.b, x%p.b

@@ -1,0 +1,93 @@
+package data
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+func BenchmarkOpenCriteo(b *testing.B) {
+	src := testSource(b, 20_000, 1)
+	var text bytes.Buffer
+	if err := WriteCriteo(&text, src, 0, 20_000); err != nil {
+		b.Fatal(err)
+	}
+	benchmarkOpen(b, Spec{Format: "criteo", Path: tempFile(b, text.Bytes()), Buckets: 1 << 20}, text.Len())
+}
+
+func BenchmarkOpenLibsvmOnes(b *testing.B) { benchmarkLibsvm(b, "libsvm/a9a") }
+
+func BenchmarkOpenLibsvmFloats(b *testing.B) { benchmarkLibsvm(b, "libsvm/heart_scale") }
+
+func benchmarkLibsvm(b *testing.B, name string) {
+	path := realData(b, name)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	content = bytes.Repeat(content, 1+(4<<20)/len(content))
+	benchmarkOpen(b, Spec{Format: "libsvm", Path: tempFile(b, content)}, len(content))
+}
+
+func benchmarkOpen(b *testing.B, spec Spec, size int) {
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Open(spec); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFeed is one step of 2,048 rows with 26 categories each.
+func BenchmarkFeed(b *testing.B) {
+	planted := mustOpen(b, Spec{Format: "generated", Buckets: 1 << 20, Rows: 100_000, Seed: 1})
+	var text bytes.Buffer
+	if err := WriteCriteo(&text, planted, 0, 100_000); err != nil {
+		b.Fatal(err)
+	}
+	read := mustOpen(b, Spec{Format: "criteo", Path: tempFile(b, text.Bytes()), Buckets: 1 << 20})
+	for _, bench := range []struct {
+		name string
+		src  Source
+	}{{"criteo", read}, {"generated", planted}} {
+		b.Run(bench.name, func(b *testing.B) {
+			inputs := clickInputs(tensor.F32)
+			feeder, err := NewFeeder(bench.src, Order{Seed: 1, Rows: 100_000, Batch: 2048, Shuffle: true}, 0, 1, inputs)
+			if err != nil {
+				b.Fatal(err)
+			}
+			out := outputs(inputs)
+			b.ReportAllocs()
+			for step := int64(0); b.Loop(); step++ {
+				if err := feeder.Feed(step, out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkDistinct(b *testing.B) {
+	src := mustOpen(b, Spec{Format: "generated", Buckets: 1 << 20, Rows: 2048, Seed: 1})
+	var batch Batch
+	if err := src.Read(rowRange(0, 2048), &batch); err != nil {
+		b.Fatal(err)
+	}
+	var d distinct
+	ids := batch.Columns[2].IDs
+	keys, pos := make([]int64, len(ids)), make([]int64, len(ids))
+	for b.Loop() {
+		d.find(ids, keys, pos)
+	}
+}
+
+func BenchmarkPermutation(b *testing.B) {
+	p := newPermutation(40_000_000, 1, 1)
+	x := uint64(0)
+	for b.Loop() {
+		x = p.at(x)
+	}
+}

@@ -1,0 +1,213 @@
+package data
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func drawOrder(t *rapid.T) Order {
+	return Order{
+		Seed:    rapid.Uint64().Draw(t, "seed"),
+		Rows:    rapid.IntRange(1, 300).Draw(t, "rows"),
+		Batch:   rapid.IntRange(1, 320).Draw(t, "batch"),
+		Shuffle: rapid.Bool().Draw(t, "shuffle"),
+	}
+}
+
+// TestOrderEveryRowOnce: over the steps of any epoch the ranks together take
+// every row once, each step as many as the batch has, in parts that differ by
+// at most one, and in the order that one rank alone would take.
+func TestOrderEveryRowOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOrder(t)
+		ranks := rapid.IntRange(1, 9).Draw(t, "ranks")
+		epoch := rapid.IntRange(0, 1000).Draw(t, "epoch")
+		per := o.StepsPerEpoch()
+		seen := make([]int, o.Rows)
+		for s := range per {
+			step := int64(epoch)*int64(per) + int64(s)
+			e, lo, hi := o.At(step)
+			if e != epoch || lo != s*o.Batch || hi != min(o.Rows, lo+o.Batch) {
+				t.Fatalf("step %d of %+v is epoch %d [%d,%d)", step, o, e, lo, hi)
+			}
+			var joined, mine []int
+			least, most := o.Rows, 0
+			for rank := range ranks {
+				mine = o.RankRows(step, rank, ranks, mine)
+				joined = append(joined, mine...)
+				least, most = min(least, len(mine)), max(most, len(mine))
+			}
+			if whole := o.RankRows(step, 0, 1, nil); !slices.Equal(joined, whole) {
+				t.Fatalf("step %d: %d ranks take %v, one takes %v", step, ranks, joined, whole)
+			}
+			if most-least > 1 || len(joined) != hi-lo {
+				t.Fatalf("step %d: parts of %d to %d rows, %d in all", step, least, most, len(joined))
+			}
+			for _, row := range joined {
+				seen[row]++
+			}
+		}
+		if i := slices.IndexFunc(seen, func(n int) bool { return n != 1 }); i >= 0 {
+			t.Fatalf("%+v: row %d was taken %d times in epoch %d", o, i, seen[i], epoch)
+		}
+	})
+}
+
+// TestOrderSequential: without shuffling the rows come as they are.
+func TestOrderSequential(t *testing.T) {
+	o := Order{Rows: 10, Batch: 4}
+	var got []int
+	for step := range int64(4) {
+		got = append(got, o.RankRows(step, 0, 1, nil)...)
+	}
+	if want := []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 2, 3}; !slices.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	if got := o.RankRows(2, 0, 3, []int{5}); len(got) != 0 {
+		t.Errorf("rank 0 of 3 in a batch of 2 takes %v", got)
+	}
+}
+
+// TestPermutationUniform: over many epochs each of the permutations of four
+// positions comes equally often, and in a longer one every position goes
+// everywhere equally often. The bounds are six standard deviations.
+func TestPermutationUniform(t *testing.T) {
+	const epochs = 24_000
+	count := make(map[[4]uint64]int)
+	for epoch := range epochs {
+		p := newPermutation(4, 11, epoch)
+		count[[4]uint64{p.at(0), p.at(1), p.at(2), p.at(3)}]++
+	}
+	chi := 0.0
+	for _, n := range count {
+		d := float64(n) - epochs/24
+		chi += d * d / (epochs / 24)
+	}
+	// 23 degrees of freedom: mean 23, standard deviation sqrt(46).
+	if len(count) != 24 || chi > 23+6*math.Sqrt(46) {
+		t.Errorf("%d of 24 permutations of 4, chi-square %.1f", len(count), chi)
+	}
+	for _, n := range []int{2, 3, 5, 7, 10, 33, 101} {
+		const epochs = 4000
+		hits := make([]float64, n*n)
+		for epoch := range epochs {
+			p := newPermutation(n, 5, epoch)
+			for x := range n {
+				hits[x*n+int(p.at(uint64(x)))]++
+			}
+		}
+		chi, want := 0.0, epochs/float64(n)
+		for _, h := range hits {
+			chi += (h - want) * (h - want) / want
+		}
+		if free := float64((n - 1) * (n - 1)); chi > free+6*math.Sqrt(2*free)+6 {
+			t.Errorf("n=%d: chi-square %.1f with %v degrees of freedom", n, chi, free)
+		}
+	}
+}
+
+// TestPermutationLooksRandom: in one epoch of many rows, neighbours land apart
+// and few rows stay where they were.
+func TestPermutationLooksRandom(t *testing.T) {
+	const n = 50_000
+	for epoch := range 3 {
+		p := newPermutation(n, 9, epoch)
+		fixed, rising, sum := 0, 0, 0.0
+		for x := range uint64(n - 1) {
+			a, b := p.at(x), p.at(x+1)
+			if a == x {
+				fixed++
+			}
+			if b > a {
+				rising++
+			}
+			sum += (float64(a) - n/2) * (float64(b) - n/2)
+		}
+		serial := sum / n / (n * n / 12.0)
+		// A random permutation has 1 fixed point, n/2 +- sqrt(n/12) rises and a
+		// serial correlation of 0 +- 1/sqrt(n).
+		if fixed > 8 || math.Abs(float64(rising)-n/2) > 6*math.Sqrt(n/12.0) || math.Abs(serial) > 6/math.Sqrt(n) {
+			t.Errorf("epoch %d: %d fixed points, %d rises, serial correlation %.4f", epoch, fixed, rising, serial)
+		}
+	}
+	if a, b := newPermutation(n, 9, 0), newPermutation(n, 9, 1); a.at(1) == b.at(1) && a.at(2) == b.at(2) {
+		t.Error("two epochs have the same order")
+	}
+}
+
+func testSource(t testing.TB, rows int, seed uint64) Source {
+	return mustOpen(t, Spec{Format: "generated", Buckets: 500, Rows: rows, Seed: seed})
+}
+
+// TestCursor: a cursor names the step it was taken at, survives text and JSON,
+// and is refused over other data with every difference named.
+func TestCursor(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		o := drawOrder(r)
+		f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Columns: "x:dense:3", Sample: "0f"}
+		step := rapid.Int64Range(0, 1<<40).Draw(r, "step")
+		c := o.CursorAt(step, f)
+		text, err := ParseCursor(c.String())
+		if err != nil || text != c {
+			r.Fatalf("%v became %v, %v", c, text, err)
+		}
+		raw, err := json.Marshal(c)
+		if err != nil {
+			r.Fatal(err)
+		}
+		var read Cursor
+		if err := json.Unmarshal(raw, &read); err != nil || read != c {
+			r.Fatalf("%s became %v, %v", raw, read, err)
+		}
+		if got, err := o.StepAt(c, f); err != nil || got != step {
+			r.Fatalf("step %d came back as %d, %v", step, got, err)
+		}
+	})
+	o := Order{Seed: 7, Rows: 100, Batch: 8, Shuffle: true}
+	was, err := o.Fingerprint(testSource(t, 100, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := o.CursorAt(15, was)
+	if c.Epoch != 1 || c.Offset != 16 {
+		t.Errorf("step 15 is %v", c)
+	}
+	again, err := o.Fingerprint(testSource(t, 100, 1))
+	if diff := cmp.Diff(was, again); diff != "" || err != nil {
+		t.Errorf("the same data differ: %v\n%s", err, diff)
+	}
+	other := Order{Seed: 8, Rows: 101, Batch: 9}
+	now, err := other.Fingerprint(testSource(t, 101, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = other.StepAt(c, now)
+	for _, want := range []string{"epoch 1, offset 16", "rows was 100, is 101", "batch was 8, is 9", "seed was 7, is 8", "shuffle was true, is false", "sample of the rows was"} {
+		if !errors.Is(err, ErrOtherData) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	sameShape, _ := o.Fingerprint(testSource(t, 100, 2))
+	if _, err := o.StepAt(c, sameShape); !errors.Is(err, ErrOtherData) || strings.Contains(err.Error(), "batch") {
+		t.Errorf("other rows of the same shape: %v", err)
+	}
+	c.Offset = 17
+	if _, err := o.StepAt(c, was); err == nil || errors.Is(err, ErrOtherData) {
+		t.Errorf("offset within a batch: %v", err)
+	}
+	for _, bad := range []string{"", "epoch=1", c.String() + " x", strings.Replace(c.String(), "=", "= ", 1)} {
+		if _, err := ParseCursor(bad); err == nil {
+			t.Errorf("%q was read as a cursor", bad)
+		}
+	}
+	if _, err := o.Fingerprint(testSource(t, 99, 1)); err == nil {
+		t.Error("an order fits a source of another size")
+	}
+}
