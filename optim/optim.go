@@ -1,8 +1,8 @@
 // Package optim holds the update rules: pure functions over plain slices,
 // dense and by row.
 //
-// A rule sees the *sum* of the gradient over the examples of a step and the
-// inverse of their total weight; the division happens here, once. It updates
+// A rule sees the *sum* of the gradient over the examples of a step and their
+// total weight; the division happens here, once. It updates
 // parameters and slots in place. The same functions run in a worker (serial,
 // all-reduce) and on a parameter server, so a strategy cannot change a rule.
 //

@@ -15,6 +15,9 @@ const (
 	defaultAdamEps    = 1e-8
 )
 
+// minEps is a bound below which Eps would be 0 in float32, and 0/0 possible.
+const minEps = 1e-30
+
 // Slots lists the arrays the rule keeps beside a parameter, in the order Dense
 // and Rows expect them: none for sgd, velocity for momentum, accumulator for
 // adagrad, m and v for adam. An unknown kind has none.
@@ -87,7 +90,7 @@ func (r Rule) Validate() error {
 		check(factor(r.Beta2), "beta2", r.Beta2, "a number in [0, 1), where 0 means 0.999")
 	}
 	if used(r.Kind == Adagrad || r.Kind == Adam, r.Eps == 0, "eps", r.Eps) {
-		check(atLeastZero(r.Eps), "eps", r.Eps, "a finite number >= 0, where 0 means the rule's default")
+		check(r.Eps == 0 || finite(r.Eps) && r.Eps >= minEps, "eps", r.Eps, "a finite number >= 1e-30, or 0 for the rule's default")
 	}
 	if used(r.Kind == Adagrad, r.InitialAccumulator == 0, "initial_accumulator", r.InitialAccumulator) {
 		check(atLeastZero(r.InitialAccumulator), "initial_accumulator", r.InitialAccumulator, "a finite number >= 0")

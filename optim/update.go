@@ -132,46 +132,47 @@ func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
 
 func (k *kernel[T]) sgd(p, g []T) {
 	g = g[:len(p)]
+	total, l2, lr := k.total, k.l2, k.lr
 	for i, w := range p {
-		m := g[i]/k.total + T(k.l2*w)
-		p[i] = w - T(k.lr*m)
+		m := g[i]/total + T(l2*w)
+		p[i] = w - T(lr*m)
 	}
 }
 
 func (k *kernel[T]) momentum(p, g, u []T) {
 	g, u = g[:len(p)], u[:len(p)]
+	total, l2, lr, mu := k.total, k.l2, k.lr, k.mu
 	for i, w := range p {
-		m := g[i]/k.total + T(k.l2*w)
-		v := T(k.mu*u[i]) + m
+		m := g[i]/total + T(l2*w)
+		v := T(mu*u[i]) + m
 		u[i] = v
 		if k.nesterov {
-			v = m + T(k.mu*v)
+			v = m + T(mu*v)
 		}
-		p[i] = w - T(k.lr*v)
+		p[i] = w - T(lr*v)
 	}
 }
 
 func (k *kernel[T]) adagrad(p, g, a []T) {
 	g, a = g[:len(p)], a[:len(p)]
+	total, l2, lr, eps := k.total, k.l2, k.lr, k.eps
 	for i, w := range p {
-		m := g[i]/k.total + T(k.l2*w)
+		m := g[i]/total + T(l2*w)
 		s := a[i] + T(m*m)
 		a[i] = s
-		// A zero gradient on a zero accumulator moves nothing even if eps is
-		// too small for T.
-		if m != 0 {
-			p[i] = w - T(k.lr*(m/(T(math.Sqrt(float64(s)))+k.eps)))
-		}
+		p[i] = w - T(lr*(m/(T(math.Sqrt(float64(s)))+eps)))
 	}
 }
 
 func (k *kernel[T]) adam(p, g, m1, m2 []T) {
 	g, m1, m2 = g[:len(p)], m1[:len(p)], m2[:len(p)]
+	total, l2, lr, eps := k.total, k.l2, k.lr, k.eps
+	blend1, beta2, blend2, root2 := k.blend1, k.beta2, k.blend2, k.root2
 	for i, w := range p {
-		m := g[i]/k.total + T(k.l2*w)
-		a := m1[i] + T(k.blend1*(m-m1[i]))
-		v := T(k.beta2*m2[i]) + T(k.blend2*T(m*m))
+		m := g[i]/total + T(l2*w)
+		a := m1[i] + T(blend1*(m-m1[i]))
+		v := T(beta2*m2[i]) + T(blend2*T(m*m))
 		m1[i], m2[i] = a, v
-		p[i] = w - T(k.lr*(a/(T(math.Sqrt(float64(v)))/k.root2+k.eps)))
+		p[i] = w - T(lr*(a/(T(math.Sqrt(float64(v)))/root2+eps)))
 	}
 }
