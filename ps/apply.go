@@ -52,7 +52,7 @@ func (s *Shard) push(w int, ev Event) error {
 	r.stored[w] += n
 	p.counts.Pushed += int64(n)
 	p.lastStep = max(p.lastStep, ev.Step)
-	p.remember(ev.Seq, Stored)
+	p.remember(ev.Seq, Duplicate)
 	s.reply(p.rank, Stored, nil, "stored until the verdict")
 	return nil
 }
@@ -66,12 +66,8 @@ func (s *Shard) admit(w int, ev Event) (Status, error) {
 			continue
 		}
 		s.counts.Duplicates++
-		if old.status == Late {
-			s.reply(p.rank, Late, nil, "a repeated push, dropped as late before")
-			return Late, nil
-		}
-		s.reply(p.rank, Duplicate, nil, "a repeated push, stored before")
-		return Duplicate, nil
+		s.reply(p.rank, old.status, nil, "a repeated push, answered as before")
+		return old.status, nil
 	}
 	if ev.Step < s.version {
 		n := int64(len(ev.Blocks))
@@ -130,8 +126,9 @@ func (s *Shard) judge(from int, v Verdict) error {
 	if v.Step < 0 || v.Weight < 0 || math.IsNaN(v.Weight) || math.IsInf(v.Weight, 0) {
 		return fmt.Errorf("%w: verdict of rank %d on step %d with weight %v", ErrUsage, from, v.Step, v.Weight)
 	}
-	if len(s.cells) == 0 {
-		s.version = max(s.version, v.Step) // nothing to push: no steps in between
+	if len(s.cells) == 0 { // nothing is pushed, so verdicts need not come one by one
+		s.version = max(s.version, v.Step+1)
+		return nil
 	}
 	if v.Step > s.version {
 		return fmt.Errorf("%w: verdict of rank %d on step %d, the store is at version %d", ErrUsage, from, v.Step, s.version)
@@ -197,11 +194,11 @@ func (s *Shard) carryOut(v given) {
 		}
 	}
 	for w := range s.peers {
+		ended := &s.peers[w].counts.Skipped
 		if v.Weight > 0 {
-			s.peers[w].counts.Applied += int64(r.stored[w])
-		} else {
-			s.peers[w].counts.Skipped += int64(r.stored[w])
+			ended = &s.peers[w].counts.Applied
 		}
+		*ended += int64(r.stored[w])
 		r.stored[w] = 0
 	}
 	s.version++
@@ -220,9 +217,7 @@ func (s *Shard) carryOut(v given) {
 func (s *Shard) pull(now time.Time, w int, ev Event) error {
 	p := &s.peers[w]
 	switch {
-	case ev.Step < s.version:
-		return fmt.Errorf("%w: pull for step %d, the store is at version %d already", ErrUsage, ev.Step, s.version)
-	case ev.Step > s.version+1:
+	case ev.Step < s.version || ev.Step > s.version+1:
 		return fmt.Errorf("%w: pull for step %d, the store is at version %d", ErrUsage, ev.Step, s.version)
 	case ev.Step == s.version:
 		s.answer(w, ev.Blocks)
@@ -245,18 +240,16 @@ func (s *Shard) answer(w int, blocks []Block) {
 	p.blocks = p.blocks[:0]
 	for _, b := range blocks {
 		at := s.layout.find(b.State)
-		if b.Keys == nil && owes {
-			b.Data = s.cells[at].view()
-			p.blocks = append(p.blocks, b)
-			continue
-		}
 		if p.scratch[at] == nil {
 			p.scratch[at] = tensor.New(s.layout.States[at].DType)
 		}
 		b.Data = p.scratch[at]
-		if b.Keys != nil {
+		switch {
+		case b.Keys != nil:
 			s.cells[at].read(b.Keys.I64(), b.Data)
-		} else {
+		case owes:
+			b.Data = s.cells[at].view()
+		default:
 			b.Data.Resize(b.Hi - b.Lo)
 			copy(b.Data.Bytes(), s.cells[at].view().Bytes())
 		}
@@ -271,11 +264,16 @@ func (s *Shard) wake() {
 	for w := range s.peers {
 		p := &s.peers[w]
 		if p.parked && p.pull.Step == s.version {
-			p.parked = false
-			s.answer(w, p.pull.Blocks)
-			p.pull = Event{}
+			s.answer(w, p.unpark().Blocks)
 		}
 	}
+}
+
+// unpark ends a wait and returns the pull that waited.
+func (p *peer) unpark() Event {
+	ev := p.pull
+	p.parked, p.pull = false, Event{}
+	return ev
 }
 
 // hopeless returns a lost worker that owes step version something, or -1.
@@ -294,7 +292,8 @@ func (s *Shard) lose(w int) {
 	if p.lost || p.bye {
 		return
 	}
-	p.lost, p.parked, p.pull = true, false, Event{}
+	p.unpark()
+	p.lost = true
 	s.say(fmt.Sprintf("rank %d is lost at version %d", p.rank, s.version))
 	rank := s.hopeless()
 	if rank < 0 {
@@ -302,9 +301,7 @@ func (s *Shard) lose(w int) {
 	}
 	for i := range s.peers {
 		if o := &s.peers[i]; o.parked {
-			step := o.pull.Step
-			o.parked, o.pull = false, Event{}
-			s.refuse(o.rank, fmt.Errorf("pull for step %d: rank %d was lost before it contributed to step %d", step, rank, s.version))
+			s.refuse(o.rank, fmt.Errorf("pull for step %d: rank %d was lost before it contributed to step %d", o.unpark().Step, rank, s.version))
 		}
 	}
 }
@@ -320,10 +317,8 @@ func (s *Shard) tick(now time.Time) {
 		if missing == "" {
 			missing = "none; the verdict did not come"
 		}
-		step := p.pull.Step
-		p.parked, p.pull = false, Event{}
 		s.refuse(p.rank, fmt.Errorf("pull for step %d waited %v for step %d; contributions missing: %s",
-			step, now.Sub(p.since), s.version, missing))
+			p.unpark().Step, now.Sub(p.since), s.version, missing))
 	}
 }
 

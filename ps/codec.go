@@ -174,13 +174,12 @@ func decodePart(b []byte) (wirePart, error) {
 	le := binary.LittleEndian
 	lo, hi := le.Uint64(b[8:]), le.Uint64(b[16:])
 	p := wirePart{state: int(le.Uint32(b)), table: b[4] == 1, dtype: tensor.DType(b[5]), a: int(lo), b: int(hi)}
-	const elemsMax = 1 << 48
 	switch {
 	case b[4] > 1 || b[6] != 0 || b[7] != 0 || !p.dtype.IsFloat():
 		return p, fmt.Errorf("%w: part of state %d has kind %d, dtype %d", errMalformed, p.state, b[4], b[5])
 	case p.table && (lo > 1<<31 || hi < 1 || hi > dimMax):
 		return p, fmt.Errorf("%w: part of state %d has %d keys of dim %d", errMalformed, p.state, lo, hi)
-	case !p.table && (lo >= hi || hi > elemsMax):
+	case !p.table && (lo >= hi || hi > 1<<48):
 		return p, fmt.Errorf("%w: part of state %d has range [%d, %d)", errMalformed, p.state, lo, hi)
 	}
 	return p, nil

@@ -96,24 +96,17 @@ func (c *conn) receive(serve context.Context) error {
 
 // handle answers one request.
 func (c *conn) handle(send, serve context.Context) error {
-	ev := Event{From: c.rank, Seq: c.q.seq, Step: c.q.step, Verdict: c.q.verdict, Blocks: c.blocks}
-	switch c.q.kind {
-	case requestPush:
-		return c.push(send, serve, ev)
-	case requestPull:
-		ev.Kind = EventPull
-	case requestFlush, requestStats:
-		ev.Kind = EventFlush
-	case requestSnapshot:
-		ev.Kind = EventSnapshot
-	case requestBye:
-		ev.Kind = EventBye
-	case requestKinds:
-		return errMalformed
+	kinds := [requestKinds]EventKind{
+		requestPush: EventOffer, requestPull: EventPull, requestFlush: EventFlush,
+		requestSnapshot: EventSnapshot, requestStats: EventFlush, requestBye: EventBye,
 	}
+	ev := Event{Kind: kinds[c.q.kind], From: c.rank, Seq: c.q.seq, Step: c.q.step, Verdict: c.q.verdict, Blocks: c.blocks}
 	a, err := c.ask(serve, ev)
 	if err != nil {
 		return err
+	}
+	if a.Status == Continue {
+		return c.push(send, serve, ev, a)
 	}
 	var tail []byte
 	switch {
@@ -131,7 +124,7 @@ func (c *conn) handle(send, serve context.Context) error {
 	}
 	for i := range a.Blocks {
 		if data := a.Blocks[i].Data.Bytes(); len(data) > 0 {
-			if err := c.send(send, tagReplyData, data, nil); err != nil {
+			if err := c.s.ep.Send(send, c.rank, tag(c.store, tagReplyData), data, nil); err != nil {
 				return err
 			}
 		}
@@ -139,13 +132,9 @@ func (c *conn) handle(send, serve context.Context) error {
 	return nil
 }
 
-// push takes an offer, then its data.
-func (c *conn) push(send, serve context.Context, ev Event) error {
-	ev.Kind = EventOffer
-	a, err := c.ask(serve, ev)
-	if err != nil || a.Status != Continue {
-		return errors.Join(err, c.answer(send, a, nil))
-	}
+// push takes the data of an offer that was accepted. The receives are posted
+// before the worker is told, so its data finds them.
+func (c *conn) push(send, serve context.Context, ev Event, a Action) error {
 	waits := c.data[:0]
 	for i := range a.Blocks {
 		buf := a.Blocks[i].Data.Bytes()
@@ -174,7 +163,8 @@ func (c *conn) push(send, serve context.Context, ev Event) error {
 		}
 	}
 	ev.Kind, ev.Blocks, ev.Verdict = EventPush, append(c.blocks[:0], a.Blocks...), Verdict{}
-	if a, err = c.ask(serve, ev); err != nil {
+	a, err := c.ask(serve, ev)
+	if err != nil {
 		return err
 	}
 	return c.answer(send, a, nil)
@@ -199,9 +189,6 @@ func (c *conn) ask(serve context.Context, ev Event) (Action, error) {
 
 // answer sends the head of a reply.
 func (c *conn) answer(send context.Context, a Action, tail []byte) error {
-	if a.Kind == 0 {
-		return nil
-	}
 	if a.Err != nil {
 		tail = []byte(a.Err.Error())
 	}
@@ -210,11 +197,7 @@ func (c *conn) answer(send context.Context, a Action, tail []byte) error {
 	}
 	r := reply{kind: c.q.kind, status: a.Status, seq: c.q.seq, version: a.Version, tail: tail}
 	c.out = appendReply(c.out[:0], &r)
-	return c.send(send, tagReply, c.out, tail)
-}
-
-func (c *conn) send(send context.Context, kind int, head, body []byte) error {
-	return c.s.ep.Send(send, c.rank, tag(c.store, kind), head, body)
+	return c.s.ep.Send(send, c.rank, tag(c.store, tagReply), c.out, tail)
 }
 
 func (c *conn) snapshot() ([]byte, error) {

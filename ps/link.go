@@ -135,11 +135,8 @@ func (l *link) add(p *Part, w wirePart, k picked) {
 	l.q.parts = append(l.q.parts, w)
 	l.parts = append(l.parts, k)
 	if i := len(l.parts) - 1; i == len(l.rows) {
-		l.rows = append(l.rows, tensor.New(p.Data.DType()))
+		l.rows = append(l.rows, tensor.New(tensor.F64, 0)) // as memory only
 		l.data = append(l.data, &transport.Receive{Peer: l.rank, Tag: tag(l.store, tagReplyData)})
-	}
-	if i := len(l.parts) - 1; l.rows[i].DType() != p.Data.DType() {
-		l.rows[i] = tensor.New(p.Data.DType())
 	}
 }
 
@@ -174,8 +171,8 @@ func (l *link) buffer(i int) []byte {
 	case k.direct:
 		return k.part.Data.Bytes()
 	}
-	l.rows[i].Resize(k.hi-k.lo, l.q.parts[i].b)
-	return l.rows[i].Bytes()
+	l.rows[i].Resize((k.bytes + 7) / 8)
+	return l.rows[i].Bytes()[:k.bytes]
 }
 
 // move copies the picked rows between Data and the buffer.

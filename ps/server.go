@@ -91,22 +91,18 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) tick(serve context.Context, cancelSends func(), ended <-chan struct{}) {
 	t := time.NewTicker(max(s.cfg.Patience/4, time.Millisecond))
 	defer t.Stop()
-	for waiting := true; waiting; {
+	over, last := serve.Done(), (<-chan time.Time)(nil)
+	for {
 		select {
 		case <-t.C:
 			s.step(Event{Kind: EventTick})
-		case <-serve.Done():
-			waiting = false
+		case <-over:
+			over, last = nil, time.After(grace)
+		case <-last:
+			cancelSends()
 		case <-ended:
 			return
 		}
-	}
-	last := time.NewTimer(grace)
-	defer last.Stop()
-	select {
-	case <-last.C:
-		cancelSends()
-	case <-ended:
 	}
 }
 
@@ -148,7 +144,5 @@ func (s *Server) lost(rank int, err error) error {
 	if errors.Is(err, errMalformed) {
 		return fmt.Errorf("rank %d sent what is no request: %w", rank, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return fmt.Errorf("worker at rank %d lost at version %d: %w", rank, s.shard.Version(), err)
+	return fmt.Errorf("worker at rank %d lost at version %d: %w", rank, s.Stats().Version, err)
 }

@@ -60,7 +60,7 @@ type round struct {
 // pushed is a push that was answered, to recognise a repetition.
 type pushed struct {
 	seq    uint64
-	status Status
+	status Status // of the answer to a repetition; Done: no entry
 }
 
 // peer is a worker.
@@ -109,9 +109,6 @@ func NewShard(layout Layout, workers []int) (*Shard, error) {
 
 // Version returns the number of steps that the state has behind it.
 func (s *Shard) Version() int64 { return s.version }
-
-// Layout returns what the shard holds. The caller must not change it.
-func (s *Shard) Layout() *Layout { return &s.layout }
 
 // Step takes one event. The actions and what they point to are valid until the
 // next Step, but for Blocks (see Action). The sentence says what was decided.

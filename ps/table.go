@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/gangline/gangline/checkpoint"
@@ -157,12 +158,9 @@ func (t *table[T]) load(p checkpoint.Piece, a int) error {
 }
 
 func (t *table[T]) loaded() error {
-	all := uint16(1)<<(1+len(t.slots)) - 1
 	for slot, seen := range t.seen {
-		for a := range 1 + len(t.slots) {
-			if seen != all && seen&(1<<a) == 0 {
-				return fmt.Errorf("%s: row %d is missing", t.arrayName(a), t.ids[slot])
-			}
+		if a := bits.TrailingZeros16(^seen); a <= len(t.slots) {
+			return fmt.Errorf("%s: row %d is missing", t.arrayName(a), t.ids[slot])
 		}
 	}
 	t.seen = nil
