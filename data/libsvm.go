@@ -41,14 +41,23 @@ func readLibsvm(file string, r io.Reader, spec *Spec) (*memory, error) {
 	if dim == 0 {
 		return nil, fmt.Errorf("data: no row of %s has a feature: declare the number of features", file)
 	}
+	specs := libsvmSpecs(dim)
 	return newMemory(p.rows(), bad,
-		stored{spec: ColumnSpec{Name: "label", Kind: DenseColumn, Dim: 1}, values: p.labels},
+		stored{spec: specs[0], values: p.labels},
 		stored{
-			spec:    ColumnSpec{Name: "x", Kind: RaggedColumn, Dim: dim},
+			spec:    specs[1],
 			values:  p.weights,
 			offsets: p.offsets,
 			ids:     p.ids,
 		}), nil
+}
+
+// libsvmSpecs are the columns of a file with so many features.
+func libsvmSpecs(features int) []ColumnSpec {
+	return []ColumnSpec{
+		{Name: "label", Kind: DenseColumn, Dim: 1},
+		{Name: "x", Kind: RaggedColumn, Dim: features},
+	}
 }
 
 func (p *libsvmParser) rows() int { return len(p.labels) }

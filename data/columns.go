@@ -1,0 +1,22 @@
+package data
+
+// Columns returns what Open would deliver, without reading the rows where the
+// spec alone says it: always for criteo and generated, and for libsvm with
+// Features. Servers, which hold parameters but never a row, plan with it.
+func Columns(spec Spec) ([]ColumnSpec, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case spec.Format == "criteo", spec.Format == "generated":
+		label, num, cat := criteoSpecs(spec.Buckets)
+		return []ColumnSpec{label, num, cat}, nil
+	case spec.Format == "libsvm" && spec.Features > 0:
+		return libsvmSpecs(spec.Features), nil
+	}
+	src, err := Open(spec)
+	if err != nil {
+		return nil, err
+	}
+	return src.Columns(), src.Close()
+}

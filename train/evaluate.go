@@ -1,0 +1,183 @@
+package train
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"fmt"
+	"math"
+
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/strategy"
+	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/transport"
+)
+
+// tallyTag carries tallies to rank 0: above the tags of plans and stores.
+const tallyTag = 1 << 26
+
+// tester runs the eval plan over a source.
+type tester struct {
+	exec  *exec.Exec
+	steps int64
+	tally tally
+	names [4]string // of loss, weight, predictions, labels
+	buf   [2][]float64
+	// scored keeps predictions for metrics; otherwise only the loss counts.
+	scored bool
+}
+
+// tester returns the executor for a source, made when first needed. version is
+// that of the parameters; with servers an executor lives for one version.
+func (w *worker) tester(src data.Source, version int64) (*tester, error) {
+	stores := w.holder.evalStores(version)
+	if t := w.tests[src]; t != nil && stores == nil {
+		return t, nil
+	} else if t != nil {
+		if err := t.exec.Close(); err != nil {
+			return nil, err
+		}
+	}
+	o := data.Order{Rows: src.Rows(), Batch: w.setup.Job.Eval.Batch}
+	t := &tester{steps: int64(o.StepsPerEpoch())}
+	m := w.setup.Step.Model
+	t.names = [4]string{m.Loss.Name, m.Weight.Name, m.Predict.Name, m.Label.Name}
+	var err error
+	t.exec, err = w.executor(strategy.EvalPlan, src, o, stores, exec.Config{OnOutput: t.take})
+	if err != nil {
+		return nil, err
+	}
+	w.tests[src] = t
+	return t, nil
+}
+
+// evaluate tests one version of the parameters on all rows of a source, every
+// worker on its part, and gives rank 0 the metrics; others get zeros.
+func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, scored bool) (Metrics, error) {
+	t, err := w.tester(src, version)
+	if err != nil {
+		return Metrics{}, fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+	}
+	t.tally, t.scored = tally{task: w.setup.Step.Model.Task}, scored
+	if err := t.exec.Run(ctx, 0, t.steps); err != nil {
+		return Metrics{}, fmt.Errorf("evaluation: %w", err)
+	}
+	if err := w.gather(ctx, &t.tally); err != nil || w.cfg.Rank != 0 {
+		return Metrics{}, err
+	}
+	m := t.tally.metrics(scored)
+	if oracle, ok := src.(data.Oracle); ok && m.AUC != nil {
+		if err := m.compare(src, oracle); err != nil {
+			return m, err
+		}
+	}
+	return m, nil
+}
+
+// take adds a step's outputs to the tally.
+func (t *tester) take(_ int64, get func(name string) *tensor.Tensor) error {
+	t.tally.loss += get(t.names[0]).Scalar()
+	t.tally.weight += get(t.names[1]).Scalar()
+	label := floats(get(t.names[3]), &t.buf[1])
+	if t.scored {
+		t.tally.add(floats(get(t.names[2]), &t.buf[0]), label)
+	} else {
+		t.tally.rows += len(label)
+	}
+	return nil
+}
+
+// floats returns the elements as float64, in memory that is used again.
+func floats(t *tensor.Tensor, buf *[]float64) []float64 {
+	b := (*buf)[:0]
+	if t.DType() == tensor.F32 {
+		for _, v := range t.F32() {
+			b = append(b, float64(v))
+		}
+	} else {
+		b = append(b, t.F64()...)
+	}
+	*buf = b
+	return b
+}
+
+// gather merges the tallies of all workers into rank 0's.
+func (w *worker) gather(ctx context.Context, own *tally) error {
+	if w.cfg.Rank != 0 {
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(own.wire()); err != nil {
+			return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+		}
+		return w.endpoint.Send(ctx, 0, tallyTag, nil, b.Bytes())
+	}
+	for r := 1; r < w.setup.Cluster.Workers; r++ {
+		recv := transport.Receive{Peer: r, Tag: tallyTag, Grow: func(n int) []byte { return make([]byte, n) }}
+		if err := w.endpoint.Post(&recv); err != nil {
+			return err
+		}
+		if err := recv.Wait(ctx); err != nil {
+			return fmt.Errorf("rank 0: evaluation: waiting for the part of rank %d: %w", r, err)
+		}
+		var part tallyWire
+		if err := gob.NewDecoder(bytes.NewReader(recv.Buf[:recv.N])).Decode(&part); err != nil {
+			return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", r, err)
+		}
+		own.merge(part.tally())
+	}
+	return nil
+}
+
+// tallyWire is a tally as it travels.
+type tallyWire struct {
+	Loss, Weight, Square float64
+	Rows, Correct        int
+	Scores, Labels       []float64
+}
+
+func (t *tally) wire() tallyWire {
+	return tallyWire{t.loss, t.weight, t.square, t.rows, t.correct, t.scores, t.labels}
+}
+
+func (w tallyWire) tally() *tally {
+	return &tally{loss: w.Loss, weight: w.Weight, square: w.Square, rows: w.Rows, correct: w.Correct, scores: w.Scores, labels: w.Labels}
+}
+
+// compare adds what the truth reaches on the same rows.
+func (m *Metrics) compare(src data.Source, oracle data.Oracle) error {
+	best, err := bestAUC(src, oracle)
+	if err != nil || math.IsNaN(best) {
+		return err
+	}
+	m.BestAUC, m.AUCShare = new(best), new(*m.AUC/best)
+	return nil
+}
+
+// bestAUC is the AUC of the true probabilities on all rows of a source.
+func bestAUC(src data.Source, oracle data.Oracle) (float64, error) {
+	const chunk = 4096
+	n := src.Rows()
+	scores, labels := make([]float64, 0, n), make([]float64, 0, n)
+	column := 0
+	for i, c := range src.Columns() {
+		if c.Name == labelColumn {
+			column = i
+		}
+	}
+	rows := make([]int, 0, chunk)
+	var b data.Batch
+	for lo := 0; lo < n; lo += chunk {
+		rows = rows[:0]
+		for r := lo; r < min(lo+chunk, n); r++ {
+			rows = append(rows, r)
+			scores = append(scores, oracle.Probability(r))
+		}
+		if err := src.Read(rows, &b); err != nil {
+			return 0, err
+		}
+		for _, y := range b.Columns[column].Values {
+			labels = append(labels, float64(y))
+		}
+	}
+	return AUC(scores, labels), nil
+}

@@ -1,0 +1,148 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/ps"
+	"github.com/gangline/gangline/tensor"
+)
+
+// holder is where a worker's parameters live: here (local), or on servers
+// (remote). version is always the number of steps applied.
+type holder interface {
+	// shared are the tensors that the executors of this worker share.
+	shared() State
+	// stores is what the executor of the step plan pushes to; evalStores what
+	// that of the eval plan reads version from. nil if nothing is remote.
+	stores() exec.Stores
+	evalStores(version int64) exec.Stores
+	// save writes the shards of a checkpoint into dir.
+	save(ctx context.Context, version int64, dir string) ([]checkpoint.Shard, error)
+	// params returns all parameters, whole, without slots.
+	params(ctx context.Context, version int64) (State, error)
+	// gradients says what became of contributions; rank 0 of remote says it
+	// for all workers.
+	gradients(ctx context.Context, ex *exec.Exec) (Gradients, error)
+	// leave tells whoever serves this worker that it is done.
+	leave(ctx context.Context) error
+}
+
+// local holds everything in this process.
+type local struct {
+	setup *Setup
+	rank  int
+	state State
+}
+
+func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint) (*local, error) {
+	l := &local{setup: s, rank: rank, state: NewState(s.Step)}
+	if from != nil {
+		if err := l.state.Restore(from); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (l *local) shared() State { return l.state }
+
+func (l *local) stores() exec.Stores { return nil }
+
+func (l *local) evalStores(int64) exec.Stores { return nil }
+
+func (l *local) leave(context.Context) error { return nil }
+
+func (l *local) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
+	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(l.rank), l.state.Pieces(l.setup.Step))
+	return []checkpoint.Shard{s}, err
+}
+
+func (l *local) params(context.Context, int64) (State, error) {
+	return l.state.paramsOnly(l.setup.Step), nil
+}
+
+func (l *local) gradients(_ context.Context, ex *exec.Exec) (Gradients, error) {
+	var g Gradients
+	for _, a := range ex.Accounts() {
+		g.add(Gradients{Pushed: a.Pushed, Applied: a.Applied, Dropped: a.Dropped, Pending: a.Pending})
+	}
+	return g, nil
+}
+
+// remote reaches the servers.
+type remote struct {
+	setup  *Setup
+	rank   int
+	client *ps.Client
+	copies State // what the last pull brought
+}
+
+func (r *remote) shared() State { return r.copies }
+
+func (r *remote) stores() exec.Stores { return r.client }
+
+func (r *remote) evalStores(version int64) exec.Stores { return &pinned{r.client, version} }
+
+func (r *remote) leave(ctx context.Context) error { return r.client.Close(ctx) }
+
+func (r *remote) save(ctx context.Context, version int64, dir string) ([]checkpoint.Shard, error) {
+	receipts, err := r.client.Snapshot(ctx, version, dir)
+	if err != nil {
+		return nil, err
+	}
+	shards := make([]checkpoint.Shard, len(receipts))
+	for i, text := range receipts {
+		if err := json.Unmarshal(text, &shards[i]); err != nil {
+			return nil, fmt.Errorf("server %d: receipt of a shard: %w", i, err)
+		}
+	}
+	return shards, nil
+}
+
+func (r *remote) params(ctx context.Context, version int64) (State, error) {
+	encoded, err := r.client.Snapshot(ctx, version, "")
+	if err != nil {
+		return nil, err
+	}
+	c, err := checkpoint.InMemory(encoded...)
+	if err != nil {
+		return nil, err
+	}
+	s := State{}
+	for i := range r.setup.Step.Params {
+		v := r.setup.Step.Params[i].Var
+		t := tensor.New(v.DType, v.Shape...)
+		fillInit(t, v, 0)
+		s[v.Name] = t
+	}
+	return s, c.AssembleAll(s)
+}
+
+func (r *remote) gradients(ctx context.Context, _ *exec.Exec) (Gradients, error) {
+	var g Gradients
+	if r.rank != 0 {
+		return g, nil
+	}
+	stats, err := r.client.Stats(ctx)
+	for i := range stats {
+		s := &stats[i]
+		g.add(Gradients{Pushed: s.Pushed, Applied: s.Applied, Dropped: s.Dropped(), Pending: s.Pending})
+	}
+	return g, err
+}
+
+// pinned lets an evaluation, which counts steps of its own, read one version.
+type pinned struct {
+	*ps.Client
+	version int64
+}
+
+// Pull implements exec.Stores.
+func (p *pinned) Pull(ctx context.Context, store int, _ int64, parts []ps.Part) error {
+	return p.Client.Pull(ctx, store, p.version, parts)
+}

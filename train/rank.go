@@ -1,0 +1,247 @@
+package train
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/trace"
+	"github.com/gangline/gangline/transport"
+	"github.com/gangline/gangline/transport/sock"
+)
+
+// spansMax is how many spans a rank keeps for a trace; older ones make room.
+const spansMax = 200_000
+
+// byeTimeout bounds what a rank still says after its last step.
+const byeTimeout = 30 * time.Second
+
+// Config says which rank of which job this process is.
+type Config struct {
+	Job job.Job
+	// DataDir is what relative data paths are resolved against.
+	DataDir string
+	Rank    int
+	// Address of the coordinator and the token that all ranks share.
+	Address, Token string
+	// Attempt counts restarts; above 0, the run goes on from the newest
+	// checkpoint if there is one.
+	Attempt int
+	// TraceFile takes this rank's spans as JSON lines; empty: none.
+	TraceFile string
+	Logger    *slog.Logger
+}
+
+// role is worker or server.
+func (c *Config) role() string {
+	if c.Rank < c.Job.Strategy.Workers {
+		return "worker"
+	}
+	return "server"
+}
+
+// world is the number of ranks.
+func (c *Config) world() int { return c.Job.Strategy.Workers + c.Job.Strategy.Servers }
+
+// Run lives one rank's life: plan, join, connect, work, report. The first error
+// of any rank ends it; the error is then that first one.
+func Run(ctx context.Context, cfg Config) (*RankReport, error) {
+	m, err := prepare(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer m.close()
+	if err := m.join(ctx); err != nil {
+		return nil, err
+	}
+	defer m.session.Close()
+	report, err := m.work(ctx)
+	if err != nil {
+		return nil, m.session.Fail(blame(err))
+	}
+	text, err := json.Marshal(report)
+	if err != nil {
+		return nil, m.session.Fail(err)
+	}
+	return report, m.session.Done(ctx, text)
+}
+
+// blame marks an error that says a peer was lost, so that the coordinator looks
+// for the cause there.
+func blame(err error) error {
+	if lost, ok := errors.AsType[*transport.PeerError](err); ok && errors.Is(err, transport.ErrPeerLost) {
+		return coord.Blame(lost.Peer, err)
+	}
+	return err
+}
+
+// member is a rank with what it needs to work.
+type member struct {
+	cfg      Config
+	setup    *Setup
+	rows     *rows                  // workers only
+	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
+	listener *sock.Listener
+	session  *coord.Session
+	report   func(coord.Progress)
+	endpoint transport.Endpoint
+	trace    *trace.Recorder
+}
+
+// prepare does all that needs no other rank: data, model, plan, checkpoint.
+func prepare(cfg Config) (*member, error) {
+	m := &member{cfg: cfg}
+	var err error
+	if m.from, err = resumePoint(cfg); err != nil {
+		return nil, err
+	}
+	if cfg.role() == "server" {
+		columns, err := Columns(cfg.Job, cfg.DataDir)
+		if err != nil {
+			return nil, err
+		}
+		m.setup, err = NewSetup(cfg.Job, columns)
+		return m, err
+	}
+	if m.rows, err = openRows(cfg.Job, cfg.DataDir); err != nil {
+		return nil, err
+	}
+	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {
+		return nil, errors.Join(err, m.rows.close())
+	}
+	if cfg.TraceFile != "" {
+		m.trace = trace.NewRecorder(spansMax)
+	}
+	return m, nil
+}
+
+// first is the step that the run begins with.
+func (m *member) first() int64 {
+	if m.from == nil {
+		return 0
+	}
+	return m.from.Manifest.Step
+}
+
+// join opens a port for data, meets the other ranks and connects with those this
+// one talks to.
+func (m *member) join(ctx context.Context) error {
+	digest, err := m.setup.Digest(m.first())
+	if err != nil {
+		return err
+	}
+	cfg := &m.cfg
+	generation := uint32(cfg.Attempt) + 1
+	m.listener, err = sock.Listen(sock.Config{
+		Network: cfg.Job.Network.Kind, Address: dataAddress(cfg.Job.Network.Kind), Rank: cfg.Rank, World: cfg.world(),
+		Generation: generation, Token: cfg.Token, Logger: cfg.Logger, Checksum: cfg.Job.Network.Checksum,
+		DialTimeout: time.Duration(cfg.Job.Network.JoinTimeout),
+	})
+	if err != nil {
+		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
+	}
+	m.session, err = coord.Join(ctx, coord.JoinConfig{
+		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(),
+		DataAddress: m.listener.Addr(), Digest: digest, Logger: cfg.Logger,
+		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
+	})
+	if err != nil {
+		return fmt.Errorf("rank %d: cannot join the job: %w", cfg.Rank, err)
+	}
+	m.report = m.session.Progress
+	if m.session.Generation != uint64(generation) {
+		return m.session.Fail(fmt.Errorf("rank %d is of generation %d, the coordinator of %d", cfg.Rank, generation, m.session.Generation))
+	}
+	addrs := make([]string, cfg.world())
+	for _, p := range m.session.Peers {
+		addrs[p.Rank] = p.Addr
+	}
+	if m.endpoint, err = m.listener.Connect(m.session.Context(), addrs, m.peers()); err != nil {
+		return m.session.Fail(fmt.Errorf("rank %d: cannot connect: %w", cfg.Rank, err))
+	}
+	return nil
+}
+
+// peers are the ranks this one talks to: workers to all, servers to workers.
+func (m *member) peers() []int {
+	peers := []int{}
+	for r := range m.cfg.world() {
+		if r != m.cfg.Rank && (m.cfg.role() == "worker" || r < m.cfg.Job.Strategy.Workers) {
+			peers = append(peers, r)
+		}
+	}
+	return peers
+}
+
+// work does this rank's part and fills its report. Either context ends it: that
+// of the caller, or that of the session, when another rank failed.
+func (m *member) work(ctx context.Context) (*RankReport, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(m.session.Context(), func() { cancel(context.Cause(m.session.Context())) })
+	defer stop()
+	report := &RankReport{Rank: m.cfg.Rank, Role: m.cfg.role()}
+	do := m.serve
+	if m.rows != nil {
+		do = m.train
+	}
+	if err := do(ctx, report); err != nil {
+		return nil, err
+	}
+	stats := m.endpoint.Stats()
+	report.BytesSent, report.BytesReceived = stats.BytesSent, stats.BytesReceived
+	report.MessagesSent, report.MessagesReceived = stats.MessagesSent, stats.MessagesReceived
+	report.PeakRSSBytes = peakRSS()
+	return report, m.writeSpans()
+}
+
+// writeSpans leaves this rank's spans, on the coordinator's clock, for whoever
+// merges them.
+func (m *member) writeSpans() error {
+	if m.trace == nil {
+		return nil
+	}
+	f, err := os.Create(m.cfg.TraceFile)
+	if err != nil {
+		return fmt.Errorf("trace: %w", err)
+	}
+	spans := trace.Merge(trace.Part{Spans: m.trace.Spans(), Offset: m.session.ClockOffset})
+	return errors.Join(trace.WriteSpans(f, spans), f.Close())
+}
+
+func (m *member) close() {
+	var errs []error
+	if m.endpoint != nil {
+		errs = append(errs, m.endpoint.Close())
+	}
+	if m.listener != nil {
+		errs = append(errs, m.listener.Close())
+	}
+	if m.rows != nil {
+		errs = append(errs, m.rows.close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		m.cfg.Logger.Debug("close", "rank", m.cfg.Rank, "error", err)
+	}
+}
+
+// dataAddress is where a rank listens for data. Linux has unix sockets without
+// a file, of which nothing is left behind, whoever is killed.
+func dataAddress(network string) string {
+	switch {
+	case network == "tcp":
+		return "127.0.0.1:0"
+	case runtime.GOOS == "linux":
+		return "@gangline-" + rand.Text()
+	}
+	return ""
+}

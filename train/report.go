@@ -1,0 +1,166 @@
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/tensor"
+)
+
+// Report is what --report writes: everything a script would want of a run.
+type Report struct {
+	Job      string      `json:"job"`
+	Version  string      `json:"version"`
+	Strategy StrategyOut `json:"strategy"`
+	Ranks    int         `json:"ranks"`
+	Summary
+	Params         int64        `json:"params"` // elements of all parameters
+	ParamsSHA256   string       `json:"params_sha256"`
+	BytesSent      int64        `json:"bytes_sent"` // payload, all ranks
+	BytesReceived  int64        `json:"bytes_received"`
+	MessagesSent   int64        `json:"messages_sent"`
+	PeakRSSBytes   int64        `json:"peak_rss_bytes"` // of the largest rank
+	StepTime       []StepTime   `json:"step_time"`      // a rank
+	Gradients      Gradients    `json:"gradients"`
+	PerRank        []RankReport `json:"per_rank"`
+	Restarts       []string     `json:"restarts,omitempty"` // why, each time
+	WallSeconds    float64      `json:"wall_seconds"`       // start of the launcher to its end
+	BadRowsSkipped int          `json:"bad_rows_skipped"`
+}
+
+// StrategyOut is how the step was spread.
+type StrategyOut struct {
+	Kind        string `json:"kind"`
+	Workers     int    `json:"workers"`
+	Servers     int    `json:"servers"`
+	Consistency string `json:"consistency,omitempty"`
+}
+
+// Summary is what rank 0 knows at the end for all.
+type Summary struct {
+	// Steps and Examples count the whole run, Resumed the steps of it that an
+	// earlier run had done.
+	Steps    int64 `json:"steps"`
+	Examples int64 `json:"examples"`
+	Resumed  int64 `json:"resumed_from_step,omitempty"`
+	Skipped  int64 `json:"steps_skipped"`
+	// Seconds is the time in training steps of this run, without reading,
+	// evaluation and checkpoints; ExamplesPerSecond is over that time.
+	Seconds           float64 `json:"seconds"`
+	ExamplesPerSecond float64 `json:"examples_per_second"`
+	// TrainLoss is the mean loss of the final parameters over all training rows,
+	// Objective the same with the penalty that the optimizer's l2 stands for.
+	TrainLoss *float64 `json:"train_loss,omitempty"`
+	Objective *float64 `json:"objective,omitempty"`
+	Eval      *Metrics `json:"eval,omitempty"`
+	// Checkpoint is the last one written.
+	Checkpoint string `json:"checkpoint,omitempty"`
+}
+
+// StepTime says where a rank's time in training steps went, in seconds. The
+// parts overlap: communication and input may hide behind compute.
+type StepTime struct {
+	Rank          int     `json:"rank"`
+	Compute       float64 `json:"compute"`
+	Communication float64 `json:"communication"`
+	Wait          float64 `json:"wait"` // the device had nothing to do
+	Input         float64 `json:"input"`
+	Update        float64 `json:"update"`
+}
+
+// Gradients accounts for contributions: one worker's gradient for one state (on
+// servers: one shard of it) in one step. Pushed = Applied + Dropped + Pending.
+type Gradients struct {
+	Pushed  int64 `json:"pushed"`
+	Applied int64 `json:"applied"`
+	Dropped int64 `json:"dropped"`
+	Pending int64 `json:"pending"`
+}
+
+func (g *Gradients) add(o Gradients) {
+	g.Pushed += o.Pushed
+	g.Applied += o.Applied
+	g.Dropped += o.Dropped
+	g.Pending += o.Pending
+}
+
+// RankReport is what one rank says of itself.
+type RankReport struct {
+	Rank             int       `json:"rank"`
+	Role             string    `json:"role"` // worker, server
+	BytesSent        int64     `json:"bytes_sent"`
+	BytesReceived    int64     `json:"bytes_received"`
+	MessagesSent     int64     `json:"messages_sent"`
+	MessagesReceived int64     `json:"messages_received"`
+	PeakRSSBytes     int64     `json:"peak_rss_bytes"`
+	StepTime         *StepTime `json:"step_time,omitempty"`
+	Gradients        Gradients `json:"gradients"`
+	BadRows          int       `json:"bad_rows"`
+	// Main is of rank 0 only.
+	Main *MainReport `json:"main,omitempty"`
+}
+
+// MainReport is rank 0's part of the closing report.
+type MainReport struct {
+	Summary
+	Params       int64  `json:"params"`
+	ParamsSHA256 string `json:"params_sha256"`
+}
+
+// NewReport puts the reports of all ranks together. It fails if rank 0's is
+// not among them.
+func NewReport(j job.Job, version string, ranks []RankReport) (*Report, error) {
+	r := &Report{
+		Job: j.Name, Version: version, Ranks: len(ranks),
+		Strategy: StrategyOut{Kind: j.Strategy.Kind, Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
+		StepTime: []StepTime{},
+	}
+	if j.Strategy.Kind == "ps" {
+		r.Strategy.Consistency = j.Strategy.Consistency.Kind
+	}
+	for _, k := range ranks {
+		r.BytesSent += k.BytesSent
+		r.BytesReceived += k.BytesReceived
+		r.MessagesSent += k.MessagesSent
+		r.PeakRSSBytes = max(r.PeakRSSBytes, k.PeakRSSBytes)
+		r.Gradients.add(k.Gradients)
+		r.BadRowsSkipped = max(r.BadRowsSkipped, k.BadRows)
+		if k.StepTime != nil {
+			r.StepTime = append(r.StepTime, *k.StepTime)
+		}
+		if k.Main != nil {
+			r.Summary, r.Params, r.ParamsSHA256 = k.Main.Summary, k.Main.Params, k.Main.ParamsSHA256
+		}
+		k.Main = nil
+		r.PerRank = append(r.PerRank, k)
+	}
+	if r.ParamsSHA256 == "" {
+		return nil, fmt.Errorf("rank 0 gave no report")
+	}
+	return r, nil
+}
+
+// digestOf hashes all parameters of a step in order.
+func digestOf(step *graph.Step, param func(name string) (*tensor.Tensor, error)) (string, error) {
+	h := sha256.New()
+	for i := range step.Params {
+		t, err := param(step.Params[i].Var.Name)
+		if err != nil {
+			return "", err
+		}
+		h.Write(t.Bytes())
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// countParams is the number of elements of all parameters.
+func countParams(step *graph.Step) int64 {
+	var n int64
+	for i := range step.Params {
+		n += int64(step.Params[i].Var.Shape.Elems())
+	}
+	return n
+}

@@ -1,0 +1,45 @@
+package train
+
+import (
+	"errors"
+
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/job"
+)
+
+// rows are a worker's sources.
+type rows struct {
+	train data.Source
+	eval  data.Source // nil: nothing to test on
+}
+
+// openRows opens what the job names.
+func openRows(j job.Job, dataDir string) (*rows, error) {
+	train, err := openTrain(j, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	eval, err := openEval(j, dataDir, train.Columns())
+	if err != nil {
+		return nil, errors.Join(err, train.Close())
+	}
+	return &rows{train: train, eval: eval}, nil
+}
+
+// bad counts the malformed rows that were skipped.
+func (r *rows) bad() int {
+	n := 0
+	for _, src := range []data.Source{r.train, r.eval} {
+		if b, ok := src.(data.Reporter); ok {
+			n += b.BadRows()
+		}
+	}
+	return n
+}
+
+func (r *rows) close() error {
+	if r.eval == nil {
+		return r.train.Close()
+	}
+	return errors.Join(r.train.Close(), r.eval.Close())
+}

@@ -1,0 +1,126 @@
+package train
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/data"
+)
+
+// resumePoint finds the checkpoint that the run goes on from; nil if it begins at
+// the beginning. A directory that holds checkpoints of an earlier run is
+// refused unless the job says resume, so that none is mixed up or lost.
+func resumePoint(cfg Config) (*checkpoint.Checkpoint, error) {
+	dir := cfg.Job.Checkpoint.Dir
+	if dir == "" {
+		return nil, nil
+	}
+	if !cfg.Job.Checkpoint.Resume && cfg.Attempt == 0 {
+		found, err := checkpoint.List(dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) > 0 {
+			return nil, fmt.Errorf("checkpoint.dir %s already holds %s: set checkpoint.resume=true to go on from it, or name another directory",
+				dir, filepath.Base(found[0]))
+		}
+		return nil, nil
+	}
+	c, passedOver, err := checkpoint.Latest(dir)
+	for _, why := range passedOver {
+		cfg.Logger.Warn("checkpoint passed over", "reason", why)
+	}
+	if err != nil || c == nil {
+		return nil, err
+	}
+	text, digest, err := cfg.Job.Fixed()
+	if err != nil {
+		return nil, err
+	}
+	if digest != c.Manifest.Job {
+		return nil, fmt.Errorf("%s was written by another job; what must not change on resume differs:\n%s",
+			c.Dir, lineDiff(c.Manifest.JobText, text))
+	}
+	return c, nil
+}
+
+// save writes the checkpoint of a version: rank 0 gathers the shards and
+// publishes. Other ranks need not wait: no later step commits without rank 0.
+func (w *worker) save(ctx context.Context, version int64) error {
+	root := w.setup.Job.Checkpoint.Dir
+	if w.cfg.Rank != 0 || root == "" || w.savedAt == version {
+		return nil
+	}
+	root, err := filepath.Abs(root) // servers write there too
+	if err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	dir, err := checkpoint.Begin(root, version)
+	if err != nil {
+		return err
+	}
+	manifest, err := w.manifest(ctx, version, dir)
+	if err == nil {
+		w.saved, err = checkpoint.Publish(dir, manifest)
+	}
+	if err != nil {
+		return errors.Join(err, checkpoint.Abandon(dir))
+	}
+	w.savedAt = version
+	return checkpoint.Prune(root, w.setup.Job.Checkpoint.Keep)
+}
+
+// manifest has the shards written and describes them.
+func (w *worker) manifest(ctx context.Context, version int64, dir string) (checkpoint.Manifest, error) {
+	m := checkpoint.Manifest{Step: version, Generation: uint32(w.session.Generation)}
+	var err error
+	if m.JobText, m.Job, err = w.setup.Job.Fixed(); err != nil {
+		return m, err
+	}
+	if m.Data, err = json.Marshal(w.order.CursorAt(version, w.fingerprint)); err != nil {
+		return m, fmt.Errorf("checkpoint: %w", err)
+	}
+	m.Shards, err = w.holder.save(ctx, version, dir)
+	return m, err
+}
+
+// checkCursor refuses to go on over other data than the checkpoint's.
+func checkCursor(c *checkpoint.Checkpoint, o data.Order, now data.Fingerprint) error {
+	var at data.Cursor
+	if err := json.Unmarshal(c.Manifest.Data, &at); err != nil {
+		return fmt.Errorf("checkpoint %s: position in the data: %w", c.Dir, err)
+	}
+	step, err := o.StepAt(at, now)
+	if err != nil {
+		return fmt.Errorf("checkpoint %s: %w", c.Dir, err)
+	}
+	if step != c.Manifest.Step {
+		return fmt.Errorf("checkpoint %s: %w: step %d, but its position in the data is that of step %d",
+			c.Dir, checkpoint.ErrCorrupt, c.Manifest.Step, step)
+	}
+	return nil
+}
+
+// snapshotter writes the shard of a server: into the directory that rank 0 made,
+// or, without one, into the reply.
+func snapshotter(store int) func(step int64, dir string, pieces []checkpoint.Piece) ([]byte, error) {
+	name := fmt.Sprintf("server-%d", store)
+	return func(_ int64, dir string, pieces []checkpoint.Piece) ([]byte, error) {
+		if dir == "" {
+			return checkpoint.Encode(name, pieces)
+		}
+		if _, err := os.Stat(dir); err != nil {
+			return nil, fmt.Errorf("the checkpoint's directory must be shared by all hosts: %w", err)
+		}
+		s, err := checkpoint.WriteShard(dir, name, pieces)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(s)
+	}
+}

@@ -1,0 +1,199 @@
+// Package train runs one rank of a job: it plans, joins the others, drives the
+// executor from boundary to boundary (evaluation, checkpoint, end) and reports.
+//
+// Reading order: setup.go (job to plan), rank.go (a rank's life), worker.go (the
+// loop), server.go, state.go (who holds parameters), save.go (checkpoints),
+// evaluate.go, report.go.
+package train
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/model"
+	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/strategy"
+	"github.com/gangline/gangline/tensor"
+)
+
+// labelColumn is the column every model predicts.
+const labelColumn = "label"
+
+// Setup is what every rank works out from the job alone, and alike.
+type Setup struct {
+	Job     job.Job
+	Cluster strategy.Cluster
+	Step    *graph.Step
+	Program *plan.Program
+	DType   tensor.DType
+}
+
+// NewSetup builds the model for the columns, differentiates it and asks the
+// strategy for its plans, which it checks. It is pure.
+func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
+	dtype, err := tensor.ParseDType(j.Precision)
+	if err != nil {
+		return nil, &job.FieldError{Field: "precision", Fix: err.Error()}
+	}
+	g, m, err := model.Build(modelConfig(j, columns, dtype))
+	if err != nil {
+		return nil, &job.FieldError{Field: "model", Fix: err.Error()}
+	}
+	step, err := graph.Train(g, m, j.Optimizer)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", j.Model.Kind, err)
+	}
+	s := &Setup{
+		Job: j, Step: step, DType: dtype,
+		Cluster: strategy.Cluster{Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
+	}
+	if s.Program, err = planned(j.Strategy.Kind, step, s.Cluster); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// planned makes and checks the plans of a strategy.
+func planned(kind string, step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
+	make, err := strategy.ByName(kind)
+	if err != nil {
+		return nil, &job.FieldError{Field: "strategy.kind", Fix: err.Error()}
+	}
+	program, err := make(step, c)
+	if err != nil {
+		return nil, &job.FieldError{Field: "strategy", Fix: err.Error()}
+	}
+	for _, name := range []string{strategy.StepPlan, strategy.EvalPlan} {
+		if err := plan.Check(program.Plans[name]); err != nil {
+			return nil, fmt.Errorf("strategy %s makes a plan %q that does not hold: %w", kind, name, err)
+		}
+	}
+	return program, nil
+}
+
+// modelConfig says which model the job wants for the columns.
+func modelConfig(j job.Job, columns []data.ColumnSpec, dtype tensor.DType) model.Config {
+	c := model.Config{
+		Kind: j.Model.Kind, Label: labelColumn, Hidden: j.Model.Hidden, Dim: j.Model.Dim,
+		Classes: j.Model.Classes, Table: j.Model.Table, Seed: j.Seed, Float: dtype,
+	}
+	for _, col := range columns {
+		if col.Name != labelColumn {
+			c.Inputs = append(c.Inputs, model.Column{
+				Name: col.Name, Dim: col.Dim, Ragged: col.Kind == data.RaggedColumn, PerRow: col.PerRow,
+			})
+		}
+	}
+	return c
+}
+
+// Digest is what all ranks compare before the first step: the plans, the parts
+// of the job that decide numbers, and where the run begins.
+func (s *Setup) Digest(first int64) (string, error) {
+	_, fixed, err := s.Job.Fixed()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n", plan.ProgramDigest(s.Program), fixed, first))
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Columns returns what the job's training data has, reading as little as it can.
+func Columns(j job.Job, dataDir string) ([]data.ColumnSpec, error) {
+	spec := sourceSpec(j, j.Data.Train, dataDir)
+	columns, err := data.Columns(spec)
+	if err != nil {
+		return nil, fmt.Errorf("data.train: %w", err)
+	}
+	return columns, nil
+}
+
+// openTrain opens the training rows.
+func openTrain(j job.Job, dataDir string) (data.Source, error) {
+	src, err := data.Open(sourceSpec(j, j.Data.Train, dataDir))
+	if err != nil {
+		return nil, fmt.Errorf("data.train: %w", err)
+	}
+	return src, nil
+}
+
+// openEval opens the rows to test on, which have the training rows' columns;
+// nil without any.
+func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source, error) {
+	if j.Data.Eval.Format == "" {
+		return nil, nil
+	}
+	spec := sourceSpec(j, j.Data.Eval, dataDir)
+	for _, c := range columns {
+		if spec.Format == "libsvm" && spec.Features == 0 && c.Kind == data.RaggedColumn {
+			spec.Features = c.Dim
+		}
+	}
+	src, err := data.Open(spec)
+	if err != nil {
+		return nil, fmt.Errorf("data.eval: %w", err)
+	}
+	for i, c := range src.Columns() {
+		if i >= len(columns) || c != columns[i] {
+			return nil, fmt.Errorf("data.eval: its columns %v are not those of data.train, %v", src.Columns(), columns)
+		}
+	}
+	return src, nil
+}
+
+// sourceSpec turns a job's source into the reader's words.
+func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
+	spec := data.Spec{
+		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
+		MaxBadRows: s.MaxBadRows, Features: s.Features, LabelBase: s.LabelBase, Buckets: s.Buckets,
+		First: s.First, Seed: s.Seed,
+	}
+	if s.Format == "generated" {
+		spec.Rows = s.Rows
+	} else {
+		spec.Limit = s.Rows
+	}
+	binary := j.Model.Kind == "logistic" || j.Model.Kind == "ctr" || (j.Model.Kind == "mlp" && j.Model.Classes == 0)
+	if s.Format == "libsvm" && binary && s.LabelBase == 0 {
+		spec.LabelMap = "binary"
+	}
+	return spec
+}
+
+// inDir resolves a path against the data directory.
+func inDir(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// inputSpecs says what a plan's Feed task delivers.
+func (s *Setup) inputSpecs(planName string) []data.InputSpec {
+	var specs []data.InputSpec
+	for _, n := range strategy.Inputs(s.Step, planName) {
+		specs = append(specs, data.InputSpec{
+			Column: n.Attr.Column, Part: string(n.Attr.Part), DType: n.DType, Dims: len(n.Shape),
+		})
+	}
+	return specs
+}
+
+// trainOrder says which rows form which step.
+func (s *Setup) trainOrder(rows int) data.Order {
+	return data.Order{Seed: s.Job.Seed, Rows: rows, Batch: s.Job.Batch, Shuffle: true}
+}
+
+// steps is the number of steps of the whole run.
+func (s *Setup) steps(o data.Order) int64 {
+	n := int64(s.Job.Epochs) * int64(o.StepsPerEpoch())
+	if s.Job.Steps > 0 {
+		n = min(n, s.Job.Steps)
+	}
+	return n
+}

@@ -1,0 +1,278 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native"
+	"github.com/gangline/gangline/compute/ref"
+	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/strategy"
+)
+
+// progressEvery is the time between two progress messages of rank 0.
+const progressEvery = 250 * time.Millisecond
+
+// skipsMax is how many steps in a row may be skipped because a value was not
+// finite before the run gives up: it will not recover by itself.
+const skipsMax = 10
+
+// worker is a rank that computes.
+type worker struct {
+	*member
+	backend     compute.Backend
+	holder      holder
+	order       data.Order
+	fingerprint data.Fingerprint
+	step        *exec.Exec
+	tests       map[data.Source]*tester
+	main        Summary
+	recent      recent
+	skipped     int // steps in a row
+	saved       string
+	savedAt     int64
+}
+
+// train is the life of a worker rank.
+func (m *member) train(ctx context.Context, report *RankReport) (err error) {
+	w, err := m.newWorker()
+	if err != nil {
+		return fmt.Errorf("rank %d: %w", m.cfg.Rank, err)
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	if err := w.loop(ctx); err != nil {
+		return err
+	}
+	return w.finish(ctx, report)
+}
+
+// newWorker puts together what the loop drives.
+func (m *member) newWorker() (*worker, error) {
+	w := &worker{member: m, savedAt: -1, tests: map[data.Source]*tester{}}
+	var err error
+	if w.backend, err = backend(m.setup.Job.Backend); err != nil {
+		return nil, err
+	}
+	w.order = m.setup.trainOrder(m.rows.train.Rows())
+	if err := w.order.Validate(); err != nil {
+		return nil, err
+	}
+	if w.fingerprint, err = w.order.Fingerprint(m.rows.train); err != nil {
+		return nil, err
+	}
+	if m.from != nil {
+		if err := checkCursor(m.from, w.order, w.fingerprint); err != nil {
+			return nil, err
+		}
+		w.savedAt, w.saved = m.first(), m.from.Dir
+	}
+	if w.holder, err = m.newHolder(); err != nil {
+		return nil, err
+	}
+	w.main.Resumed = m.first()
+	w.step, err = w.executor(strategy.StepPlan, m.rows.train, w.order, w.holder.stores(), exec.Config{
+		Trace: m.trace, OnStep: w.onStep,
+	})
+	return w, err
+}
+
+// newHolder says where this worker's parameters live.
+func (m *member) newHolder() (holder, error) {
+	if m.setup.Cluster.Servers == 0 {
+		return newLocal(m.setup, m.cfg.Rank, m.from)
+	}
+	client, err := m.client()
+	return &remote{setup: m.setup, rank: m.cfg.Rank, client: client, copies: State{}}, err
+}
+
+// executor binds a plan to rows of a source.
+func (w *worker) executor(name string, src data.Source, o data.Order, stores exec.Stores, cfg exec.Config) (*exec.Exec, error) {
+	feeder, err := data.NewFeeder(src, o, w.cfg.Rank, w.setup.Cluster.Workers, w.setup.inputSpecs(name))
+	if err != nil {
+		return nil, err
+	}
+	cfg.Rank, cfg.Plan, cfg.Step, cfg.Backend = w.cfg.Rank, w.setup.Program.Plans[name], w.setup.Step, w.backend
+	cfg.Endpoint, cfg.Feeder, cfg.Stores, cfg.State = w.endpoint, feeder, stores, w.holder.shared()
+	cfg.Deadline = time.Duration(w.setup.Job.Network.TaskTimeout)
+	return exec.New(cfg)
+}
+
+// loop runs steps from boundary to boundary: evaluation, checkpoint, end. All
+// workers have the same boundaries, between which nothing is in flight.
+func (w *worker) loop(ctx context.Context) error {
+	at, end := w.first(), w.setup.steps(w.order)
+	j := &w.setup.Job
+	for at < end {
+		next := boundary(at, end, j.Eval.Every, j.Checkpoint.Every)
+		start := time.Now()
+		if err := w.step.Run(ctx, at, next); err != nil {
+			return err
+		}
+		w.main.Seconds += time.Since(start).Seconds()
+		at = next
+		if w.skipped >= skipsMax {
+			return fmt.Errorf("rank %d: the last %d steps before step %d were skipped: values were not finite; lower optimizer.lr or look at the data", w.cfg.Rank, w.skipped, at)
+		}
+		if due(at, j.Checkpoint.Every) {
+			if err := w.save(ctx, at); err != nil {
+				return fmt.Errorf("rank %d: step %d: %w", w.cfg.Rank, at, err)
+			}
+		}
+		if due(at, j.Eval.Every) && at < end && w.rows.eval != nil {
+			m, err := w.evaluate(ctx, at, w.rows.eval, true)
+			if err != nil {
+				return err
+			}
+			w.progress(at, &m)
+		}
+	}
+	w.main.Steps = max(at, end)
+	return nil
+}
+
+// boundary is the next step after at that something is due before.
+func boundary(at, end int64, every ...int64) int64 {
+	for _, e := range every {
+		if e > 0 {
+			end = min(end, (at/e+1)*e)
+		}
+	}
+	return end
+}
+
+// due reports whether something that happens every so many steps is due at a boundary.
+func due(at, every int64) bool { return every > 0 && at%every == 0 }
+
+// finish evaluates, saves, accounts and says goodbye.
+func (w *worker) finish(ctx context.Context, report *RankReport) error {
+	version := w.main.Steps
+	if err := w.save(ctx, version); err != nil {
+		return fmt.Errorf("rank %d: at the end: %w", w.cfg.Rank, err)
+	}
+	if w.rows.eval != nil {
+		m, err := w.evaluate(ctx, version, w.rows.eval, true)
+		if err != nil {
+			return err
+		}
+		w.main.Eval = &m
+	}
+	trained, err := w.evaluate(ctx, version, w.rows.train, false)
+	if err != nil {
+		return err
+	}
+	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
+		return err
+	}
+	if w.cfg.Rank == 0 {
+		if report.Main, err = w.mainReport(ctx, version, trained.Loss); err != nil {
+			return err
+		}
+	}
+	report.StepTime, report.BadRows = w.stepTime(), w.rows.bad()
+	bye, cancel := context.WithTimeout(ctx, byeTimeout)
+	defer cancel()
+	return w.holder.leave(bye)
+}
+
+// mainReport is what rank 0 says for all: it looks at every parameter once.
+func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*MainReport, error) {
+	params, err := w.holder.params(ctx, version)
+	if err != nil {
+		return nil, err
+	}
+	m := &MainReport{Summary: w.main, Params: countParams(w.setup.Step)}
+	if m.TrainLoss = trainLoss; trainLoss != nil {
+		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.L2/2*params.squareNorm(w.setup.Step))
+	}
+	m.Checkpoint = w.saved
+	if m.Seconds > 0 {
+		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
+	}
+	m.ParamsSHA256, err = params.Digest(w.setup.Step)
+	return m, err
+}
+
+// stepTime adds up where the time of the steps went.
+func (w *worker) stepTime() *StepTime {
+	t, _ := w.step.Times()
+	return &StepTime{
+		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
+		Wait: t.Wait.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
+	}
+}
+
+func (w *worker) close() error {
+	var errs []error
+	if w.step != nil {
+		errs = append(errs, w.step.Close())
+	}
+	for _, t := range w.tests {
+		errs = append(errs, t.exec.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// recent sums the loss since the last progress message.
+type recent struct {
+	loss, weight float64
+	examples     int64
+	since        time.Time
+}
+
+// onStep is told of every step, in order.
+func (w *worker) onStep(step int64, r exec.Result) {
+	_, lo, hi := w.order.At(step)
+	w.main.Examples += int64(hi - lo)
+	w.recent.examples += int64(hi - lo)
+	w.skipped++
+	if r.Skipped {
+		w.main.Skipped++
+		w.cfg.Logger.Warn("step skipped: values are not finite", "step", step, "ranks", r.Faulty)
+	} else {
+		w.skipped = 0
+		w.recent.loss += r.Loss
+		w.recent.weight += r.Weight
+	}
+	now := time.Now()
+	if w.recent.since.IsZero() {
+		w.recent.since = now
+	}
+	if now.Sub(w.recent.since) >= progressEvery {
+		w.progress(step+1, nil)
+	}
+}
+
+// progress tells the coordinator how far rank 0 is.
+func (w *worker) progress(done int64, m *Metrics) {
+	if w.cfg.Rank != 0 {
+		return
+	}
+	p := coord.Progress{Step: done}
+	if w.recent.weight > 0 {
+		p.Loss = w.recent.loss / w.recent.weight
+	}
+	if s := time.Since(w.recent.since).Seconds(); s > 0 {
+		p.ExamplesPerSecond = float64(w.recent.examples) / s
+	}
+	if m != nil {
+		p.MetricName, p.Metric = m.Main()
+	}
+	w.recent = recent{since: time.Now()}
+	w.report(p)
+}
+
+// backend finds what computes by name.
+func backend(name string) (compute.Backend, error) {
+	for _, b := range []compute.Backend{native.New(), ref.New()} {
+		if b.Name() == name {
+			return b, nil
+		}
+	}
+	return nil, &job.FieldError{Field: "backend", Fix: fmt.Sprintf("there is no backend %q", name)}
+}
