@@ -37,20 +37,21 @@ func (f *Finding) Error() string {
 // Check proves a plan, or says what is wrong with it and what to change. All
 // findings are joined, as *Finding, the most telling first.
 //
-// What it proves, in this order; each proof presumes the ones before:
+// What it proves; a proof that presumes one that failed is left out:
 //
 //  1. Form: every index names something, tasks fit their lanes, tags tell
-//     messages apart, owners cover every state once.
+//     messages apart.
 //  2. Agreement: the members of a group see the same collectives in one order.
 //  3. No hang, even if a send ends only when its receive is posted.
-//  4. Order: nothing is read before it was written, and no two tasks touch a
+//  4. Owners cover every state once.
+//  5. Order: nothing is read before it was written, and no two tasks touch a
 //     value at the same time if one of them writes, also across the steps of
 //     the window.
-//  5. Gradients: every holder of a trained state updates it once a step, from a
+//  6. Gradients: every holder of a trained state updates it once a step, from a
 //     gradient that has met every batch of the step once, divided by the weight
 //     of the same batches, and checked for finiteness.
 //
-// A plan that declares no gradient (an evaluation) has nothing to prove in 5.
+// A plan that declares no gradient (an evaluation) has nothing to prove in 6.
 // Cost: O(steps · ranks · tasks · lanes) for steps = Window+2, and the pairs of
 // tasks that touch one value.
 func Check(p *Plan) error {
@@ -59,15 +60,18 @@ func Check(p *Plan) error {
 	if len(c.findings) > 0 {
 		return c.verdict()
 	}
+	var done [][]place
+	if c.agreement(); len(c.findings) == 0 {
+		done = c.progress()
+	}
 	c.holders()
-	c.agreement()
-	done := c.progress()
+	ordered := true
 	for rank, tasks := range p.Ranks {
 		k := newClocks(tasks, p.Window, p.Window+1)
-		c.dataflow(rank, k)
+		ordered = c.dataflow(rank, k) && ordered
 		c.stores(rank, k)
 	}
-	if done != nil {
+	if done != nil && ordered {
 		c.gradients(done)
 	}
 	return c.verdict()

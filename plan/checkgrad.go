@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -351,15 +352,18 @@ func (t *tracer) missing(s set) string {
 
 // text names the batches that two sets have in common.
 func (t *tracer) text(a, b set) string {
-	var parts []string
+	var names []string
 	for i, x := range t.batches {
 		switch {
 		case !a.has(i) || !b.has(i):
 		case x.micro == 0:
-			parts = append(parts, fmt.Sprintf("rank %d", x.rank))
+			names = append(names, strconv.Itoa(x.rank))
 		default:
-			parts = append(parts, fmt.Sprintf("rank %d micro %d", x.rank, x.micro))
+			names = append(names, fmt.Sprintf("%d.%d", x.rank, x.micro))
 		}
 	}
-	return "the batch of " + strings.Join(parts, ", ")
+	if len(names) == 1 {
+		return "the batch of rank " + names[0]
+	}
+	return "the batch of ranks " + strings.Join(names, " ")
 }

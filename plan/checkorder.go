@@ -13,7 +13,8 @@ type access struct {
 
 // dataflow proves for one rank that nothing is read before it was written, and
 // that tasks which touch one value are ordered if one of them writes.
-func (c *checker) dataflow(rank int, k *clocks) {
+func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
+	before := len(c.findings)
 	uses := make(map[Ref][]access)
 	for i := range k.tasks {
 		t := &k.tasks[i]
@@ -35,6 +36,7 @@ func (c *checker) dataflow(rank int, k *clocks) {
 		c.written(rank, k, r, uses[r])
 		c.ordered(rank, k, r, uses[r])
 	}
+	return len(c.findings) == before
 }
 
 // lasts reports whether a value exists once, not once a step in flight.
@@ -77,7 +79,8 @@ func (c *checker) written(rank int, k *clocks, r Ref, uses []access) {
 				pulls = true
 				pulled[t.Store] = pulled[t.Store] || k.before(w.task, u.task, 0)
 			}
-			written = written || k.before(w.task, u.task, 0)
+			// One that comes earlier, but unordered, is for ordered to tell.
+			written = written || w.task < u.task
 		}
 		if !written && !pulls {
 			c.task(rank, u.task, "reads %s, which nothing before it has written: add what writes it, and wait for that", c.value(r.Value))

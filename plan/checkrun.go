@@ -32,28 +32,29 @@ func (c *checker) collectives(rank, group int) []int {
 // sameOrder compares the collectives of a member with those of the first.
 func (c *checker) sameOrder(group, lead int, want []int, rank int, got []int) {
 	for n := range max(len(want), len(got)) {
+		there, here := c.signature(lead, want, n), c.signature(rank, got, n)
 		switch {
-		case n == len(got):
-			c.rank(rank, "takes no part in %s of rank %d on group %d: all members must",
-				c.there(lead, want[n]), lead, group)
-			return
-		case n == len(want):
+		case here == there:
+			continue
+		case here == "" || len(got) < len(want) && here == c.signature(lead, want, n+1):
+			c.rank(rank, "takes no part in %s of rank %d on group %d: all members must", c.there(lead, want[n]), lead, group)
+		case there == "" || len(want) < len(got) && there == c.signature(rank, got, n+1):
 			c.task(rank, got[n], "rank %d takes no part in it: all members of group %d must", lead, group)
-			return
-		}
-		there, here := c.signature(lead, want[n]), c.signature(rank, got[n])
-		if there != here {
+		default:
 			c.task(rank, got[n], "comes as number %d on group %d as (%s), where rank %d has %s as (%s): "+
-				"members must do the same in the same order",
-				n+1, group, here, lead, c.there(lead, want[n]), there)
-			return
+				"members must do the same in the same order", n+1, group, here, lead, c.there(lead, want[n]), there)
 		}
+		return
 	}
 }
 
-// signature is what members must agree on.
-func (c *checker) signature(rank, task int) string {
-	t := &c.p.Ranks[rank][task]
+// signature is what members must agree on for the n-th of their collectives;
+// empty if there is none.
+func (c *checker) signature(rank int, list []int, n int) string {
+	if n >= len(list) {
+		return ""
+	}
+	t := &c.p.Ranks[rank][list[n]]
 	s := fmt.Sprintf("%s tag %d %v", verb(t), t.Tag, t.Order)
 	in := t.In
 	if t.Kind == Commit {

@@ -15,159 +15,103 @@ func Diff(a, b *Plan) []string {
 	if Format(a) == Format(b) {
 		return nil
 	}
-	var d differ
-	if a.Name != b.Name {
-		d.say("~ name: %s, was %s", word(b.Name), word(a.Name))
-	}
-	if a.Window != b.Window {
-		d.say("~ window: %d, was %d", b.Window, a.Window)
-	}
-	if len(a.Ranks) != len(b.Ranks) {
-		d.say("~ ranks: %d, was %d", len(b.Ranks), len(a.Ranks))
-	}
-	from, to := outlineOf(a), outlineOf(b)
-	d.things("value", from.values, to.values)
-	d.things("segment", from.segs, to.segs)
-	d.things("group", from.groups, to.groups)
-	d.things("store", from.stores, to.stores)
-	d.things("holding", from.holdings, to.holdings)
-	for first := 0; first < max(len(a.Ranks), len(b.Ranks)); {
-		x, y := from.rank(first), to.rank(first)
-		last := first
-		for last+1 < max(len(a.Ranks), len(b.Ranks)) && slices.Equal(from.rank(last+1), x) && slices.Equal(to.rank(last+1), y) {
-			last++
+	was, now := outlineOf(a), outlineOf(b)
+	var lines []string
+	kept := make([]string, 0, len(was.keys)) // in the order of a
+	for _, key := range was.keys {
+		if _, ok := now.text[key]; ok {
+			kept = append(kept, key)
+		} else {
+			lines = append(lines, "- "+key+was.text[key])
 		}
-		who := "rank " + strconv.Itoa(first)
-		if last > first {
-			who = fmt.Sprintf("ranks %d-%d", first, last)
+	}
+	order := make([]string, 0, len(kept)) // in the order of b
+	for _, key := range now.keys {
+		old, ok := was.text[key]
+		if !ok {
+			lines = append(lines, "+ "+key+now.text[key])
+			continue
 		}
-		d.things(who+":", x, y)
-		first = last + 1
+		order = append(order, key)
+		if old != now.text[key] {
+			lines = append(lines, "~ "+key+now.text[key]+", was"+old)
+		}
 	}
-	if len(d.lines) == 0 {
-		d.say("~ numbering: the same values, segments and holdings in another order")
+	for i := range kept {
+		if kept[i] != order[i] {
+			lines = append(lines, fmt.Sprintf("~ order: %s comes where %s was", order[i], kept[i]))
+			break
+		}
 	}
-	return d.lines
+	if len(lines) == 0 {
+		lines = append(lines, "~ numbering: of segments, groups or stores")
+	}
+	return lines
 }
 
-// thing is what can be added, removed or changed.
-type thing struct{ key, text string }
-
+// outline is a plan as text by keys that last when indexes change.
 type outline struct {
-	values, segs, groups, stores, holdings []thing
-	ranks                                  [][]thing
+	keys []string
+	text map[string]string
 }
 
-func (o *outline) rank(r int) []thing {
-	if r < len(o.ranks) {
-		return o.ranks[r]
-	}
-	return nil
-}
-
-// outlineOf gives each part of a plan a key that lasts over renumbering.
 func outlineOf(p *Plan) *outline {
 	f := formatter{plan: p, unique: uniqueNames(p)}
-	o := &outline{ranks: make([][]thing, len(p.Ranks))}
-	rows := func(n int, row func(int) []string, keys int) []thing {
-		things := make([]thing, n)
-		for i := range things {
-			cells := row(i)[1:]
-			things[i] = thing{strings.Join(cells[:keys], " "), strings.TrimSpace(strings.Join(cells[keys:], " "))}
-		}
-		return numbered(things)
+	o := &outline{text: make(map[string]string)}
+	o.add("plan", "name="+word(p.Name), "window="+strconv.Itoa(p.Window), "ranks="+strconv.Itoa(len(p.Ranks)))
+	for i := range p.Values {
+		cells := f.value(i)
+		o.add("value "+cells[1], cells[2:]...)
 	}
-	o.values = rows(len(p.Values), f.value, 1)
-	o.segs = rows(len(p.Segs), f.seg, 1)
-	o.groups = rows(len(p.Groups), func(i int) []string { return append([]string{""}, f.group(i)...) }, 1)
-	o.stores = rows(len(p.Stores), f.store, 1)
-	o.holdings = rows(len(p.Holdings), func(i int) []string {
-		c := f.holding(i)
-		return []string{"", c[1], c[4], c[2], c[3]}
-	}, 2)
-	for r, tasks := range p.Ranks {
-		things := make([]thing, len(tasks))
+	for i := range p.Segs {
+		cells := f.seg(i)
+		o.add("segment "+cells[1], cells[2:]...)
+	}
+	for i := range p.Groups {
+		o.add("group "+strconv.Itoa(i), f.group(i)[1])
+	}
+	for i := range p.Stores {
+		o.add("store " + f.store(i)[1])
+	}
+	for i := range p.Holdings {
+		cells := f.holding(i)
+		o.add("holding "+cells[1]+" "+cells[4], cells[2:4]...)
+	}
+	for rank, tasks := range p.Ranks {
+		keys := make([]string, len(tasks))
 		for i := range tasks {
-			t := &tasks[i]
-			things[i].key = verb(t) + " " + word(t.Name)
+			keys[i] = verb(&tasks[i]) + " " + word(tasks[i].Name)
 		}
-		o.ranks[r] = numbered(things)
 		for i := range tasks {
-			o.ranks[r][i].text = f.outlineTask(&tasks[i], o.ranks[r])
+			o.add(fmt.Sprintf("rank %d: %s", rank, keys[i]), f.unnumbered(&tasks[i], keys)...)
 		}
 	}
 	return o
 }
 
-// outlineTask is a task's line with the tasks it waits for by name.
-func (f *formatter) outlineTask(t *Task, names []thing) string {
-	parts := []string{t.Lane.String(), settings(t), f.flow(t)}
+// unnumbered is a task's text, with the tasks that it waits for by key.
+func (f *formatter) unnumbered(t *Task, keys []string) []string {
+	cells := []string{t.Lane.String(), settings(t), f.flow(t)}
 	for _, d := range t.After {
 		on := "#" + strconv.Itoa(d.Task)
-		if d.Task >= 0 && d.Task < len(names) {
-			on = "(" + names[d.Task].key + ")"
+		if d.Task >= 0 && d.Task < len(keys) {
+			on = keys[d.Task]
 		}
-		if d.Lag != 0 {
-			on += "~" + strconv.Itoa(d.Lag)
-		}
-		parts = append(parts, "after "+on)
+		cells = append(cells, fmt.Sprintf("after (%s)~%d", on, d.Lag))
 	}
-	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+	return cells
 }
 
-// numbered makes keys distinct.
-func numbered(things []thing) []thing {
-	seen := make(map[string]int)
-	for i := range things {
-		key := things[i].key
-		seen[key]++
-		if n := seen[key]; n > 1 {
-			things[i].key = fmt.Sprintf("%s (number %d)", key, n)
-		}
+func (o *outline) add(key string, cells ...string) {
+	unique := key
+	for n := 2; o.has(unique); n++ {
+		unique = fmt.Sprintf("%s (number %d)", key, n)
 	}
-	return things
+	o.keys = append(o.keys, unique)
+	o.text[unique] = strings.Join(append([]string{""}, slices.DeleteFunc(cells, func(c string) bool { return c == "" })...), " ")
 }
 
-type differ struct{ lines []string }
-
-func (d *differ) say(format string, args ...any) {
-	d.lines = append(d.lines, fmt.Sprintf(format, args...))
-}
-
-// things compares two lists by their keys, then the order of what both have.
-func (d *differ) things(what string, a, b []thing) {
-	was, now := index(a), index(b)
-	var kept, order []string
-	for _, t := range a {
-		if _, ok := now[t.key]; ok {
-			kept = append(kept, t.key)
-		} else {
-			d.say("- %s %s  %s", what, t.key, t.text)
-		}
-	}
-	for _, t := range b {
-		i, ok := was[t.key]
-		switch {
-		case !ok:
-			d.say("+ %s %s  %s", what, t.key, t.text)
-			continue
-		case a[i].text != t.text:
-			d.say("~ %s %s  %s, was %s", what, t.key, t.text, a[i].text)
-		}
-		order = append(order, t.key)
-	}
-	for i := range kept {
-		if kept[i] != order[i] {
-			d.say("~ %s order: %s comes where %s was", what, order[i], kept[i])
-			return
-		}
-	}
-}
-
-func index(things []thing) map[string]int {
-	m := make(map[string]int, len(things))
-	for i, t := range things {
-		m[t.key] = i
-	}
-	return m
+func (o *outline) has(key string) bool {
+	_, ok := o.text[key]
+	return ok
 }

@@ -2,131 +2,71 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
+// The words of the text form, by value.
+const (
+	kindWords  = "- feed compute send recv collective pull push add commit"
+	opWords    = "noop allreduce reducescatter allgather broadcast allgatherrows"
+	orderWords = "any tree"
+	doneWords  = "stored queued verdict"
+	classWords = "- param slot grad act key scalar"
+	laneWords  = "- reader device link group store"
+)
+
+// String returns the word used in the text form, as do all String methods here.
+func (k Kind) String() string { return wordOf("kind", kindWords, k) }
+
 // String returns the word used in the text form.
-func (k Kind) String() string {
-	switch k {
-	case Feed:
-		return "feed"
-	case Compute:
-		return "compute"
-	case Send:
-		return "send"
-	case Recv:
-		return "recv"
-	case Collective:
-		return "collective"
-	case Pull:
-		return "pull"
-	case Push:
-		return "push"
-	case Add:
-		return "add"
-	case Commit:
-		return "commit"
-	}
-	return fmt.Sprintf("kind(%d)", uint8(k))
-}
+func (o Op) String() string { return wordOf("op", opWords, o) }
+
+// String returns the word used in the text form.
+func (o Order) String() string { return wordOf("order", orderWords, o) }
+
+// String returns the word used in the text form.
+func (d Done) String() string { return wordOf("done", doneWords, d) }
+
+// String returns the word used in the text form.
+func (c Class) String() string { return wordOf("class", classWords, c) }
+
+// String returns the word used in the text form.
+func (k LaneKind) String() string { return wordOf("lane", laneWords, k) }
 
 // ParseKind is the inverse of Kind.String.
-func ParseKind(s string) (Kind, error) { return parseName("kind", s, Feed, Commit) }
-
-// String returns the word used in the text form.
-func (o Op) String() string {
-	switch o {
-	case NoOp:
-		return "noop"
-	case AllReduce:
-		return "allreduce"
-	case ReduceScatter:
-		return "reducescatter"
-	case AllGather:
-		return "allgather"
-	case Broadcast:
-		return "broadcast"
-	case AllGatherRows:
-		return "allgatherrows"
-	}
-	return fmt.Sprintf("op(%d)", uint8(o))
-}
+func ParseKind(s string) (Kind, error) { return parseWord[Kind]("kind", kindWords, s) }
 
 // ParseOp is the inverse of Op.String.
-func ParseOp(s string) (Op, error) { return parseName("op", s, NoOp, AllGatherRows) }
-
-// String returns the word used in the text form.
-func (o Order) String() string {
-	switch o {
-	case Any:
-		return "any"
-	case Tree:
-		return "tree"
-	}
-	return fmt.Sprintf("order(%d)", uint8(o))
-}
+func ParseOp(s string) (Op, error) { return parseWord[Op]("op", opWords, s) }
 
 // ParseOrder is the inverse of Order.String.
-func ParseOrder(s string) (Order, error) { return parseName("order", s, Any, Tree) }
-
-// String returns the word used in the text form.
-func (d Done) String() string {
-	switch d {
-	case Stored:
-		return "stored"
-	case Queued:
-		return "queued"
-	case Verdict:
-		return "verdict"
-	}
-	return fmt.Sprintf("done(%d)", uint8(d))
-}
+func ParseOrder(s string) (Order, error) { return parseWord[Order]("order", orderWords, s) }
 
 // ParseDone is the inverse of Done.String.
-func ParseDone(s string) (Done, error) { return parseName("done", s, Stored, Verdict) }
-
-// String returns the word used in the text form.
-func (c Class) String() string {
-	switch c {
-	case Param:
-		return "param"
-	case Slot:
-		return "slot"
-	case Grad:
-		return "grad"
-	case Act:
-		return "act"
-	case Key:
-		return "key"
-	case Scalar:
-		return "scalar"
-	}
-	return fmt.Sprintf("class(%d)", uint8(c))
-}
+func ParseDone(s string) (Done, error) { return parseWord[Done]("done", doneWords, s) }
 
 // ParseClass is the inverse of Class.String.
-func ParseClass(s string) (Class, error) { return parseName("class", s, Param, Scalar) }
-
-// String returns the word used in the text form.
-func (k LaneKind) String() string {
-	switch k {
-	case Reader:
-		return "reader"
-	case Device:
-		return "device"
-	case Link:
-		return "link"
-	case Group:
-		return "group"
-	case Store:
-		return "store"
-	}
-	return fmt.Sprintf("lane(%d)", uint8(k))
-}
+func ParseClass(s string) (Class, error) { return parseWord[Class]("class", classWords, s) }
 
 // ParseLaneKind is the inverse of LaneKind.String.
-func ParseLaneKind(s string) (LaneKind, error) { return parseName("lane", s, Reader, Store) }
+func ParseLaneKind(s string) (LaneKind, error) { return parseWord[LaneKind]("lane", laneWords, s) }
+
+// wordOf is the v-th word, or "what(v)" for a value that has none ("-").
+func wordOf[T ~uint8](what, words string, v T) string {
+	if all := strings.Fields(words); int(v) < len(all) && all[v] != "-" {
+		return all[v]
+	}
+	return fmt.Sprintf("%s(%d)", what, uint8(v))
+}
+
+func parseWord[T ~uint8](what, words, s string) (T, error) {
+	if i := slices.Index(strings.Fields(words), s); i >= 0 && s != "-" {
+		return T(i), nil
+	}
+	return 0, fmt.Errorf("unknown %s %q: want one of %s", what, s, strings.TrimPrefix(words, "- "))
+}
 
 // String returns the kind and the ID, as in "group.0"; reader and device leave
 // out an ID of 0.
@@ -138,20 +78,12 @@ func (l Lane) String() string {
 }
 
 // ParseLane is the inverse of Lane.String.
-func ParseLane(s string) (Lane, error) {
-	word, number, dotted := strings.Cut(s, ".")
-	kind, err := ParseLaneKind(word)
-	if err != nil {
-		return Lane{}, err
+func ParseLane(s string) (l Lane, err error) {
+	kind, id, dotted := strings.Cut(s, ".")
+	if l.Kind, err = ParseLaneKind(kind); err == nil && dotted {
+		err = number(&l.ID)(id)
 	}
-	if !dotted {
-		return Lane{Kind: kind}, nil
-	}
-	id, err := strconv.Atoi(number)
-	if err != nil {
-		return Lane{}, fmt.Errorf("plan: lane %q: want a number after the dot", s)
-	}
-	return Lane{Kind: kind, ID: id}, nil
+	return l, err
 }
 
 // LinkLane is the lane of messages to a peer, or from it.
@@ -160,19 +92,4 @@ func LinkLane(peer int, receive bool) Lane {
 		return Lane{Kind: Link, ID: 2*peer + 1}
 	}
 	return Lane{Kind: Link, ID: 2 * peer}
-}
-
-// parseName finds the value between first and last whose String is s.
-func parseName[T interface {
-	~uint8
-	fmt.Stringer
-}](what, s string, first, last T) (T, error) {
-	var names []string
-	for v := first; v <= last; v++ {
-		if v.String() == s {
-			return v, nil
-		}
-		names = append(names, v.String())
-	}
-	return 0, fmt.Errorf("plan: unknown %s %q: want %s", what, s, strings.Join(names, ", "))
 }
