@@ -1,0 +1,122 @@
+package exec
+
+import (
+	"fmt"
+
+	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/tensor"
+)
+
+// values holds the tensors of a rank.
+type values struct {
+	plan  *plan.Plan
+	state map[string]*tensor.Tensor
+	// copies holds one tensor for each step in flight; for state, the same
+	// tensor each time.
+	copies map[plan.Ref][]*tensor.Tensor
+	names  map[string][]*tensor.Tensor
+}
+
+func newValues(p *plan.Plan, state map[string]*tensor.Tensor) *values {
+	if state == nil {
+		state = map[string]*tensor.Tensor{}
+	}
+	return &values{plan: p, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{}}
+}
+
+// value returns the plan's value of a ref.
+func (v *values) value(r plan.Ref) (*plan.Value, error) {
+	if r.Value < 0 || r.Value >= len(v.plan.Values) {
+		return nil, fmt.Errorf("no value %d", r.Value)
+	}
+	return &v.plan.Values[r.Value], nil
+}
+
+// get returns the copies of a ref and makes them at its first use. Dynamic
+// dims start at 0.
+func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
+	val, err := v.value(r)
+	if err != nil {
+		return nil, err
+	}
+	held := val.Class == plan.Param || val.Class == plan.Slot
+	if held {
+		r = plan.Ref{Value: r.Value}
+	}
+	if c, ok := v.copies[r]; ok {
+		return c, nil
+	}
+	if val.DType.Size() == 0 {
+		return nil, fmt.Errorf("value %q has type %v", val.Name, val.DType)
+	}
+	c := make([]*tensor.Tensor, v.plan.Window)
+	for i := range c {
+		switch {
+		case held && i > 0:
+			c[i] = c[0]
+		case held:
+			if c[i], err = v.held(val); err != nil {
+				return nil, err
+			}
+		default:
+			c[i] = tensor.New(val.DType, startShape(val.Shape)...)
+		}
+	}
+	v.copies[r] = c
+	if _, ok := v.names[val.Name]; !ok {
+		v.names[val.Name] = c
+	}
+	return c, nil
+}
+
+// held finds state by name, or makes it.
+func (v *values) held(val *plan.Value) (*tensor.Tensor, error) {
+	if !val.Shape.Static() {
+		return nil, fmt.Errorf("state %q has dynamic shape %v", val.Name, val.Shape)
+	}
+	t := v.state[val.Name]
+	if t == nil {
+		t = tensor.New(val.DType, val.Shape...)
+		v.state[val.Name] = t
+	}
+	if t.DType() != val.DType || !val.Shape.Equal(t.Shape()) {
+		return nil, fmt.Errorf("state %q is %v %v where the plan says %v %v", val.Name, t.DType(), t.Shape(), val.DType, val.Shape)
+	}
+	return t, nil
+}
+
+// startShape is a shape with its dynamic dims at 0.
+func startShape(s tensor.Shape) tensor.Shape {
+	s = s.Clone()
+	for i := range s {
+		if s[i] == tensor.Dynamic {
+			s[i] = 0
+		}
+	}
+	return s
+}
+
+// lists returns, for each copy, the tensors of refs in order.
+func (v *values) lists(refs []plan.Ref) ([][]*tensor.Tensor, error) {
+	out := make([][]*tensor.Tensor, v.plan.Window)
+	for _, r := range refs {
+		c, err := v.get(r)
+		if err != nil {
+			return nil, err
+		}
+		for i := range out {
+			out[i] = append(out[i], c[i])
+		}
+	}
+	return out, nil
+}
+
+// byName returns copy c of a value, or nil. Of several micro-batches or uses it
+// is the first in the list.
+func (v *values) byName(name string, c int) *tensor.Tensor {
+	t, ok := v.names[name]
+	if !ok {
+		return nil
+	}
+	return t[c]
+}
