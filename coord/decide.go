@@ -137,7 +137,7 @@ func (c *Core) exit(ev Exited) ([]Action, string) {
 	if c.owns(ev.Rank) {
 		return c.abort(c.suspect.cause)
 	}
-	return c.abort(&AbortError{Rank: ev.Rank, Kind: ProcessExited, Text: ev.Text})
+	return c.abort(&AbortError{Rank: ev.Rank, Kind: ProcessExited, Text: ev.Text + " before it was done"})
 }
 
 // owns says whether the standing suspicion is an error of rank's own: that says
