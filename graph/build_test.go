@@ -106,6 +106,7 @@ func TestBuildErrors(t *testing.T) {
 		"reshape zero":     {func(g *graph.Graph, m map[string]*n) { g.Reshape(m["w"], dyn, 0) }, []string{"[? 0]"}},
 		"slice":            {func(g *graph.Graph, m map[string]*n) { g.Slice(m["a"], 2, 5) }, []string{"[2, 5)", "[? 4]"}},
 		"labels":           {func(g *graph.Graph, m map[string]*n) { g.LogisticLoss(m["a"], m["y"]) }, []string{"[? 4]", "[?]"}},
+		"rows and labels":  {func(g *graph.Graph, m map[string]*n) { g.SquaredLoss(m["v"], m["y"]) }, []string{"[3]", "[?]"}},
 		"bag":              {func(g *graph.Graph, m map[string]*n) { g.Bag(m["v"], m["ids"], m["off"], m["wts"]) }, []string{"\"v\" has 1 dims"}},
 		"taken":            {func(g *graph.Graph, _ map[string]*n) { g.Variable("w", graph.Init{}, 7) }, []string{"\"w\"", "[7]", "[4 3]"}},
 		"taken by input":   {func(g *graph.Graph, _ map[string]*n) { g.Input("w", 2) }, []string{"\"w\"", "variable"}},

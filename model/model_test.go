@@ -106,6 +106,38 @@ func params(s *graph.Step) string {
 	return strings.Join(all, " ")
 }
 
+// TestMLPText shows the network as operators.
+func TestMLPText(t *testing.T) {
+	g, _, err := model.Build(with(config("mlp", dense), hidden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `graph f32
+x = input column=x part=dense -> f32 [? 20]
+w1 = variable init=uniform scale=0.408248290463863 seed=1 -> f32 [20 16]
+matmul.2 = matmul x w1 -> f32 [? 16]
+b1 = variable init=zeros -> f32 [16]
+add.4 = add matmul.2 b1 -> f32 [? 16]
+relu.5 = relu add.4 -> f32 [? 16]
+w2 = variable init=uniform scale=0.5 seed=1 -> f32 [16 8]
+matmul.7 = matmul relu.5 w2 -> f32 [? 8]
+b2 = variable init=zeros -> f32 [8]
+add.9 = add matmul.7 b2 -> f32 [? 8]
+relu.10 = relu add.9 -> f32 [? 8]
+w3 = variable init=uniform scale=0.816496580927726 seed=1 -> f32 [8 1]
+matmul.12 = matmul relu.10 w3 -> f32 [? 1]
+b3 = variable init=zeros -> f32 [1]
+add.14 = add matmul.12 b3 -> f32 [? 1]
+logit = reshape add.14 -> f32 [?]
+label = input column=label part=dense -> f32 [?]
+loss = logisticloss logit label -> f32 []
+weight = count label -> f32 []
+`
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(graph.Format(g), "\n")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestCTRSegments proves the order in which the gradients of the click model
 // come, and that both tables are gathered by one list of keys.
 func TestCTRSegments(t *testing.T) {
