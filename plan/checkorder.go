@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -14,7 +15,7 @@ type access struct {
 // dataflow proves for one rank that nothing is read before it was written, and
 // that tasks which touch one value are ordered if one of them writes.
 func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
-	before := len(c.findings)
+	before := len(c.findings) + c.dropped
 	uses := make(map[Ref][]access)
 	for i := range k.tasks {
 		t := &k.tasks[i]
@@ -36,7 +37,7 @@ func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 		c.written(rank, k, r, uses[r])
 		c.ordered(rank, k, r, uses[r])
 	}
-	return len(c.findings) == before
+	return len(c.findings)+c.dropped == before
 }
 
 // lasts reports whether a value exists once, not once a step in flight.
@@ -115,11 +116,15 @@ func (c *checker) ordered(rank int, k *clocks, r Ref, uses []access) {
 		return // every step in flight has its own, and the window parts the others
 	}
 	for d := 1; d < k.window; d++ {
+		when := fmt.Sprintf("%d steps before", d)
+		if d == 1 {
+			when = "the step before"
+		}
 		for _, a := range uses {
 			for _, b := range uses {
 				if (a.write || b.write) && !k.before(a.task, b.task, d) && !(c.pulls(k, a) && c.pulls(k, b)) {
-					c.task(rank, b.task, "%s %s while %s of %d steps before %s it: make it wait for that (after=%d~%d)",
-						does(b), c.value(r.Value), c.there(rank, a.task), d, may(a), a.task, d)
+					c.task(rank, b.task, "%s %s while %s of %s %s it: make it wait for that (after=%d~%d)",
+						does(b), c.value(r.Value), c.there(rank, a.task), when, may(a), a.task, d)
 				}
 			}
 		}

@@ -250,7 +250,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("plan \"\" window=-1\nvalues\n  0 w f32 [] param of=#-1\n  1 w f64 [?] slot of=#1 arena=2 offset=8\nrank 0\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := Parse(text)
-		if err != nil {
+		if err != nil || len(p.Ranks) > 16 { // many are slow to compare, and no news
 			return
 		}
 		back, err := Parse(Format(p))

@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+)
+
+// pipeline has two stages on two ranks: only the first feeds, only the second
+// has a loss, and the gradient comes back over the link.
+const pipeline = `plan step window=2
+
+values
+  0  w0         f32  [4 2]  param
+  1  w1         f32  [2 1]  param
+  2  x          f32  [? 4]  act
+  3  y          f32  [?]    act
+  4  h          f32  [? 2]  act
+  5  dh         f32  [? 2]  act
+  6  w0.grad    f32  [4 2]  grad    of=w0
+  7  w1.grad    f32  [2 1]  grad    of=w1
+  8  loss       f32  []     scalar
+  9  weight     f32  []     scalar
+  10 total      f32  []     scalar
+  11 totalloss  f32  []     scalar
+
+segments
+  0  front
+  1  back
+  2  zero
+  3  head
+  4  update0  updates=w0
+  5  update1  updates=w1
+
+groups
+  0  0 1
+
+holdings
+  0  w0  0..8  owner  rank=0
+  1  w1  0..2  owner  rank=1
+
+rank 0
+  0  reader   feed     batch                             -> x y
+  1  device   compute  front    seg=0          after=0   x w0 -> h
+  2  link.2   send     h        peer=1 tag=1   after=1   h ->
+  3  link.2   send     y        peer=1 tag=2   after=0   y ->
+  4  link.3   recv     dh       peer=1 tag=3             -> dh
+  5  device   compute  back     seg=1          after=4   x dh -> w0.grad
+  6  device   compute  zero     seg=2                    -> weight loss
+  7  group.0  commit   step     group=0 tag=4  after=6   weight loss w0.grad -> total totalloss
+  8  device   compute  update0  seg=4          after=7   w0 w0.grad total -> w0
+
+rank 1
+  0  link.1   recv     h        peer=0 tag=1             -> h
+  1  link.1   recv     y        peer=0 tag=2             -> y
+  2  device   compute  head     seg=3          after=1   h y w1 -> loss weight w1.grad dh
+  3  link.0   send     dh       peer=0 tag=3   after=2   dh ->
+  4  group.0  commit   step     group=0 tag=4  after=2   weight loss w1.grad -> total totalloss
+  5  device   compute  update1  seg=5          after=4   w1 w1.grad total -> w1
+`
+
+// micro is one rank that adds two micro-batches.
+const micro = `plan step window=2
+
+values
+  0  w       f32  [4]    param
+  1  x       f32  [? 4]  act
+  2  w.grad  f32  [4]    grad    of=w
+  3  w.sum   f32  [4]    grad    of=w
+  4  loss    f32  []     scalar
+  5  weight  f32  []     scalar
+  6  total   f32  []     scalar
+  7  lost    f32  []     scalar
+
+segments
+  0  forward
+  1  update  updates=w
+
+groups
+  0  0
+
+holdings
+  0  w  0..4  owner  rank=0
+
+rank 0
+  0  reader   feed     batch                     -> x x@1
+  1  device   compute  forward  seg=0  after=0   x w -> loss weight w.grad
+  2  device   compute  forward  seg=0  after=0   x@1 w -> loss@1 weight@1 w.grad@1
+  3  device   add      w        w.grad w.grad@1 -> w.sum
+  4  device   add      weight   weight weight@1 -> weight@0:1
+  5  device   add      loss     loss loss@1 -> loss@0:1
+  6  group.0  commit   step     group=0 tag=1  after=5   weight@0:1 loss@0:1 w.sum -> total lost
+  7  device   compute  update   seg=1  after=6   w w.sum total -> w
+`
+
+func TestGoodPlans(t *testing.T) {
+	for name, text := range map[string]string{"allreduce": good, "pipeline": pipeline, "micro-batches": micro} {
+		if err := Check(mustParse(t, text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCheckFinds changes lines of good plans and expects one finding to say
+// where and what.
+func TestCheckFinds(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		edits      []string // old, new, old, new...
+		want       string
+	}{
+		// Form.
+		{"window", good, []string{"window=2", "window=0"}, "plan: window 0: want 1 to 64"},
+		{"value named twice", good, []string{"6  total", "6  loss", "-> total", "-> #6", "w.grad total", "w.grad #6", "weight loss w", "weight #3 w", "-> loss", "-> #3"}, `plan: value 6: the name "loss" is taken`},
+		{"shape of a slot", good, []string{"w/m     f32  [4 2]", "w/m     f32  [4 3]"}, "plan: value 1 (w/m) is a slot: its shape [4 3] must be that of its parameter, [4 2]"},
+		{"state is no parameter", good, []string{"of=w\n  2", "of=loss\n  2"}, "plan: value 1 (w/m): its state 3 is no parameter"},
+		{"dynamic parameter", good, []string{"f32  [4 2]  param", "f32  [? 2]  param"}, "plan: value 0 (w) lasts over steps: its shape [? 2] must be static"},
+		{"segment updates no parameter", good, []string{"updates=w", "updates=x"}, "plan: segment 1 (update) updates value 2, which is no parameter"},
+		{"group out of order", good, []string{"0  0 1\n", "0  1 0\n"}, "plan: group 0: rank 0 comes after rank 1"},
+		{"group of a rank that is not", good, []string{"0  0 1\n", "0  0 1 2\n"}, "plan: group 0: rank 2 does not exist: the plan has 2 ranks"},
+		{"not in the group", good, []string{"0  0 1\n", "0  0\n"}, "rank 1: task 2 (allreduce w): group 0 does not contain rank 1"},
+		{"holding too long", good, []string{"w    0..8  owner", "w    0..9  owner"}, "plan: holding 0 (w): range 0..9 is not within its 8 elements"},
+		{"holding of nobody", good, []string{"copy   rank=1", "copy"}, "plan: holding 2 (w): want a rank of the plan or a store"},
+		{"segment", good, []string{"seg=1", "seg=2"}, "rank 0: task 4 (compute update): lane device, 4 values in and 2 out do not fit a compute"},
+		{"lane of a collective", good, []string{"group.0  allreduce", "group.1  allreduce"}, "rank 0: task 2 (allreduce w): lane group.1"},
+		{"waits for nothing there", good, []string{"after=3", "after=9"}, "rank 0: task 4 (compute update): waits for task 9~0, which does not exist"},
+		{"waits for itself", good, []string{"after=3", "after=4"}, "rank 0: task 4 (compute update): waits for task 4, which does not come before it"},
+		{"commit of a gradient", good, []string{"weight loss w.grad ->", "w.grad loss w.grad ->"}, "rank 0: task 3 (commit step): w.grad must be a scalar"},
+		{"commit without a loss", good, []string{"weight loss w.grad ->", "weight ->"}, "rank 0: task 3 (commit step): want (weight, loss, gradients...) in"},
+		{"shapes of a sum", good, []string{"w.grad -> w.grad", "w.grad -> total"}, "rank 0: task 2 (allreduce w): w.grad is f32 [4 2] but total is f32 []: they must be alike"},
+		{"rows without keys", good, []string{"allreduce  w", "allgatherrows  w"}, "rank 0: task 2 (allgatherrows w): want 2 values in and out, got 1 and 1"},
+		{"peer", pipeline, []string{"peer=1 tag=1", "peer=2 tag=1"}, "rank 0: task 2 (send h): peer 2 is no other rank"},
+		{"link", pipeline, []string{"link.2   send     h ", "link.3   send     h "}, "rank 0: task 2 (send h): lane link.3, 1 values in and 0 out do not fit a send (want lane link.2 and one value in)"},
+		{"tag", pipeline, []string{"peer=1 tag=2", "peer=1 tag=1"}, "rank 0: task 3 (send y): tag 1 is taken by task 2 (send h)"},
+		{"tag of a collective", pipeline, []string{"peer=1 tag=2", "peer=1 tag=4"}, "rank 0: task 7 (commit step): tag 4 is taken by task 3 (send y)"},
+		// No hang.
+		{"messages in another order", pipeline, []string{"recv     h        peer=0 tag=1             -> h", "recv     y        peer=0 tag=2             -> y", "recv     y        peer=0 tag=2             -> y\n  2", "recv     h        peer=0 tag=1             -> h\n  2"},
+			"rank 0: task 2 (send h): hangs in step 0: waits for rank 1 to receive tag 1; rank 1 waits in task 0 (recv y): change the order"},
+		{"a message that nobody takes", pipeline, []string{"peer=0 tag=2", "peer=0 tag=9"}, "rank 0: task 3 (send y): hangs in step 0: waits for rank 1 to receive tag 2; rank 1 has no such recv: add it"},
+		{"a message that nobody sends", pipeline, []string{"peer=0 tag=3", "peer=0 tag=9"}, "rank 0: task 4 (recv dh): hangs in step 0: waits for rank 1 to send tag 3; rank 1 has no such send: add it"},
+		{"each waits for the other", pipeline, []string{
+			"  2  link.2   send     h        peer=1 tag=1   after=1   h ->\n  3  link.2   send     y        peer=1 tag=2   after=0   y ->\n  4  link.3   recv     dh       peer=1 tag=3             -> dh\n",
+			"  2  link.3   recv     dh       peer=1 tag=3             -> dh\n  3  link.2   send     h        peer=1 tag=1   after=1,2 h ->\n  4  link.2   send     y        peer=1 tag=2   after=0   y ->\n",
+		}, "rank 0: task 2 (recv dh): hangs in step 0: waits for rank 1 to send tag 3; rank 1 waits in task 0 (recv h)"},
+		// Order.
+		{"a race across steps", good, []string{"seg=1          after=3", "seg=1          after=3", "4  device ", "4  device.1 "}, "rank 0: task 1 (compute forward): reads w while task 4 (compute update) of the step before may still write it: make it wait for that (after=4~1)"},
+		{"a read of nothing", pipeline, []string{"-> x y", "-> x"}, "rank 0: task 3 (send y): reads y, which nothing before it has written"},
+		{"a parameter of another rank", pipeline, []string{"h y w1 ->", "h y w0 ->"}, "rank 1: task 2 (compute head): reads w0, which nothing before it has written"},
+		{"two writers at once", micro, []string{"2  device ", "2  device.1 ", "-> loss@1", "-> loss"}, "rank 0: task 2 (compute forward): writes loss while task 1 (compute forward) may still write it: make it wait for task 1"},
+		// Gradients.
+		{"a micro-batch twice", micro, []string{"w.grad w.grad@1 ->", "w.grad w.grad ->"}, "rank 0: task 3 (add w): counts twice in w.grad what it has met of the batch of rank 0"},
+		{"a micro-batch lost", micro, []string{"w.grad w.grad@1 ->", "w.grad ->"}, "rank 0: task 7 (compute update): updates w from w.sum, which lacks the batch of rank 0.1"},
+		{"a weight lost", micro, []string{"weight weight@1 ->", "weight@1 ->"}, "rank 0: task 6 (commit step): its total weight lacks the batch of rank 0"},
+		{"a weight twice", pipeline, []string{"2  zero", "2  zero", "seg=2                    -> weight", "seg=2 y                  -> weight"}, "rank 1: task 4 (commit step): counts twice in weight what it has met of the batch of rank 0"},
+		{"gradient of another", pipeline, []string{"w0 w0.grad total ->", "w0 dh total ->"}, "rank 0: task 8 (compute update0): updates w0 from 0 gradients and 1 totals"},
+		{"a holder of nothing new", pipeline, []string{"1  w1  0..2  owner  rank=1", "1  w1  0..2  owner  rank=1\n  2  w1 0..2 copy rank=0"}, "rank 0: holds w1 but never updates it"},
+		{"an update of what is not held", pipeline, []string{"1  w1  0..2  owner  rank=1", "1  w1  0..2  owner  rank=0"}, "rank 1: task 2 (compute head): reads w1, which nothing before it has written"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := c.text
+			for i := 0; i < len(c.edits); i += 2 {
+				if !strings.Contains(text, c.edits[i]) {
+					t.Fatalf("the plan has no %q", c.edits[i])
+				}
+				text = strings.Replace(text, c.edits[i], c.edits[i+1], 1)
+			}
+			err := Check(mustParse(t, text))
+			if err == nil {
+				t.Fatalf("found nothing in:\n%s", text)
+			}
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if strings.HasPrefix(line, c.want) {
+					return
+				}
+			}
+			t.Errorf("no finding begins with %q:\n%v", c.want, err)
+		})
+	}
+}
