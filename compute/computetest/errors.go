@@ -93,6 +93,14 @@ func badShapes() []badRun {
 		{"bag weights", graph.Bag, graph.Attr{}, func() tensors { return tensors{zeros(4, 2), ints(1, 2), ints(0, 2), zeros(1)} }, []string{"[1]", "2 entries"}},
 		{"no offsets", graph.Bag, graph.Attr{}, func() tensors { return tensors{zeros(4, 2), ints(), ints(), zeros(0)} }, []string{"offsets", "[0]"}},
 		{"gather gradient", graph.GatherGrad, graph.Attr{}, func() tensors { return tensors{zeros(3, 2), ints(1, 2), zeros(4, 2)} }, []string{"[3 2]", "2 entries"}},
+		{"rows of vector", graph.Gather, graph.Attr{}, func() tensors { return tensors{zeros(4), ints(1)} }, []string{"[4]"}},
+		{"ids of matrix", graph.Gather, graph.Attr{}, func() tensors { return tensors{zeros(4, 2), tensor.New(tensor.I64, 1, 1)} }, []string{"[1 1]"}},
+		{"bag gradient", graph.BagGrad, graph.Attr{}, func() tensors {
+			return tensors{zeros(3, 2), ints(1, 2), ints(0, 2), zeros(2), zeros(4, 2)}
+		}, []string{"[3 2]", "1 bags"}},
+		{"table of vectors", graph.UpdateRows, sgd, func() tensors { return tensors{zeros(4), ints(1), zeros(1), values(1)} }, []string{"[4]"}},
+		{"slot", graph.Update, graph.Attr{Rule: optim.Rule{Kind: optim.Momentum, LR: 1}},
+			shape(s(2), s(2), s(), s(3)), []string{"slot 0", "[3]"}},
 		{"update rows", graph.UpdateRows, sgd, func() tensors { return tensors{zeros(4, 2), ints(1), zeros(2, 2), values(1)} }, []string{"[2 2]", "1 rows"}},
 	}
 }
@@ -141,9 +149,14 @@ func compileErrors(t *testing.T, b compute.Backend, d tensor.DType) {
 		{"arity", func(s *graph.Segment) { s.Nodes[0].In = s.Nodes[0].In[:1] }, "1 inputs"},
 		{"dtype", func(s *graph.Segment) { s.In[1].DType = tensor.I64 }, "i64"},
 		{"result", func(s *graph.Segment) { s.Nodes[0].DType = tensor.I32 }, "i32"},
+		{"rule", func(s *graph.Segment) { bendUpdate(s, optim.Rule{Kind: optim.SGD}) }, "lr is 0"},
+		{"slots", func(s *graph.Segment) { bendUpdate(s, optim.Rule{Kind: optim.Adam, LR: 1}) }, "rule adam keeps 2"},
 		{"unknown input", func(s *graph.Segment) { s.In = s.In[:1] }, "in1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if b.Name() == "" {
+				t.Error("the backend has no name")
+			}
 			seg := segmentOf(graph.Add, graph.Attr{}, d, in)
 			c.bend(seg)
 			_, err := b.Compile(seg)
@@ -177,4 +190,11 @@ func compileErrors(t *testing.T, b compute.Backend, d tensor.DType) {
 	if err := p.Run(0, good, tensors{dirty(d)}); err != nil {
 		t.Errorf("after errors: %v", err)
 	}
+}
+
+// bendUpdate makes the node an update without slots.
+func bendUpdate(s *graph.Segment, r optim.Rule) {
+	n := s.Nodes[0]
+	n.Op, n.Attr.Rule = graph.Update, r
+	n.In = append(n.In, n.In[0])
 }
