@@ -27,10 +27,6 @@ var _ transport.Endpoint = (*Endpoint)(nil)
 
 // newEndpoint takes over the connections, by rank; nil is none.
 func newEndpoint(cfg Config, conns []net.Conn) *Endpoint {
-	return newEndpointOver(cfg, conns, newStream)
-}
-
-func newEndpointOver(cfg Config, conns []net.Conn, over func(net.Conn) stream) *Endpoint {
 	e := &Endpoint{cfg: cfg, peers: make([]*peer, len(conns)), stop: make(chan struct{})}
 	for rank, c := range conns {
 		if c == nil {
@@ -39,7 +35,7 @@ func newEndpointOver(cfg Config, conns []net.Conn, over func(net.Conn) stream) *
 		if t, ok := c.(*net.TCPConn); ok {
 			tune(t)
 		}
-		e.peers[rank] = newPeer(e, rank, over(c))
+		e.peers[rank] = newPeer(e, rank, c)
 	}
 	for _, p := range e.peers {
 		if p != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,13 +59,13 @@ func idle(n *line) bool { return n.posted.Len() == 0 && n.rooms.Len() == 0 && n.
 // waiter is a Send that waits for a credit.
 type waiter struct{ done chan error }
 
-func newPeer(e *Endpoint, rank int, s stream) *peer {
+func newPeer(e *Endpoint, rank int, c net.Conn) *peer {
 	p := &peer{
-		e: e, rank: rank, s: s,
+		e: e, rank: rank, s: stream{Conn: c},
 		gone: make(chan struct{}), readDone: make(chan struct{}),
 		kick: make(chan struct{}, 1), writing: make(chan struct{}, 1),
 	}
-	p.in = reader{s: s, buf: make([]byte, readBuffer), heard: &p.lastHeard}
+	p.in = reader{c: c, buf: make([]byte, readBuffer), heard: &p.lastHeard}
 	now := time.Now().UnixNano()
 	p.lastHeard.Store(now)
 	p.lastSent.Store(now)
@@ -228,15 +229,14 @@ func (p *peer) reason() error {
 }
 
 // shut ends the connection; both loops notice.
-func (p *peer) shut() { closeQuietly(p.s.conn()) }
+func (p *peer) shut() { closeQuietly(p.s.Conn) }
 
 // close says bye. It returns when the peer has heard it, or will not.
 func (p *peer) close() {
-	c := p.s.conn()
 	p.closing.Store(true)
 	// The reader is interrupted first and sees err only afterwards, so that
 	// its own, later deadline stands.
-	_ = c.SetReadDeadline(time.Unix(1, 0))
+	_ = p.s.SetReadDeadline(time.Unix(1, 0))
 	p.fail(transport.ErrClosed) // or the reader has done so in our name
 	if errors.Is(p.reason(), transport.ErrClosed) {
 		p.writing <- struct{}{} // whoever holds it notices gone
@@ -263,7 +263,7 @@ func (p *peer) bye() {
 		p.shut()
 		return
 	}
-	if half, ok := p.s.conn().(interface{ CloseWrite() error }); ok {
+	if half, ok := p.s.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 	}
 }

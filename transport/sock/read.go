@@ -3,6 +3,7 @@ package sock
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -10,10 +11,10 @@ import (
 	"github.com/gangline/gangline/wire"
 )
 
-// reader reads frames from a stream: headers and short bodies through a buffer,
+// reader reads frames from a connection: headers and short bodies through a buffer,
 // long bodies straight to where they belong.
 type reader struct {
-	s        stream
+	c        net.Conn
 	buf      []byte
 	from, to int // what is in buf and was not taken
 	heard    *atomic.Int64
@@ -21,7 +22,7 @@ type reader struct {
 
 // more reads into p and notes the time.
 func (r *reader) more(p []byte) (int, error) {
-	n, err := r.s.read(p)
+	n, err := r.c.Read(p)
 	if n > 0 {
 		r.heard.Store(time.Now().UnixNano())
 	}
@@ -118,7 +119,7 @@ func (p *peer) readLoop() {
 	}
 	// Drop what the peer still says until it has heard our bye: to close with
 	// bytes unread would reset the connection and might destroy the bye.
-	_ = p.s.conn().SetReadDeadline(time.Now().Add(byeLinger))
+	_ = p.s.SetReadDeadline(time.Now().Add(byeLinger))
 	for p.in.refill() == nil {
 	}
 }

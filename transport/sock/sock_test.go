@@ -2,7 +2,6 @@ package sock
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"testing"
@@ -70,17 +69,6 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// The portable stream passes too, though no platform of the tests needs it.
-func TestSuitePortable(t *testing.T) {
-	transporttest.Run(t, func(t *testing.T, n int) []transport.Endpoint {
-		e := make([]transport.Endpoint, n)
-		for rank, conns := range meshed(t, "tcp", n) {
-			e[rank] = newEndpointOver(testConfig("tcp", rank, n).withDefaults(), conns, func(c net.Conn) stream { return newNetStream(c) })
-		}
-		return e
-	})
-}
-
 // meshed returns plain connections, by rank and peer.
 func meshed(tb testing.TB, network string, n int) [][]net.Conn {
 	tb.Helper()
@@ -113,150 +101,6 @@ func meshed(tb testing.TB, network string, n int) [][]net.Conn {
 	return conns
 }
 
-func benchStreams(b *testing.B, run func(b *testing.B, e []transport.Endpoint)) {
-	for _, network := range []string{"tcp", "unix"} {
-		for _, v := range []struct {
-			name string
-			over func(net.Conn) stream
-		}{{"raw", newStream}, {"net", func(c net.Conn) stream { return newNetStream(c) }}} {
-			b.Run(network+"/"+v.name, func(b *testing.B) {
-				e := make([]transport.Endpoint, 2)
-				for rank, conns := range meshed(b, network, 2) {
-					e[rank] = newEndpointOver(testConfig(network, rank, 2).withDefaults(), conns, v.over)
-				}
-				b.ReportAllocs()
-				b.ResetTimer()
-				run(b, e)
-				b.StopTimer()
-				for _, x := range e {
-					if err := x.Close(); err != nil {
-						b.Error(err)
-					}
-				}
-			})
-		}
-	}
-}
-
-// A message there and one back, posted before each is sent.
-func BenchmarkPingPong(b *testing.B) {
-	for _, size := range []int{64, 4096} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			benchStreams(b, func(b *testing.B, e []transport.Endpoint) {
-				ctx := context.Background()
-				done := make(chan error, 1)
-				body := make([]byte, size)
-				n := b.N
-				go func() {
-					r := &transport.Receive{Peer: 0, Buf: make([]byte, size)}
-					err := e[1].Post(r)
-					for i := 0; i < n && err == nil; i++ {
-						if err = r.Wait(ctx); err == nil && i < n-1 {
-							err = e[1].Post(r)
-						}
-						if err == nil {
-							err = e[1].Send(ctx, 0, 0, nil, body)
-						}
-					}
-					done <- err
-				}()
-				r := &transport.Receive{Peer: 1, Buf: make([]byte, size)}
-				for range n {
-					if err := e[0].Post(r); err != nil {
-						b.Fatal(err)
-					}
-					if err := e[0].Send(ctx, 1, 0, nil, body); err != nil {
-						b.Fatal(err)
-					}
-					if err := r.Wait(ctx); err != nil {
-						b.Fatal(err)
-					}
-				}
-				if err := <-done; err != nil {
-					b.Fatal(err)
-				}
-			})
-		})
-	}
-}
-
-// 16 MiB messages one after another, two receives posted.
-func BenchmarkStream(b *testing.B) {
-	const size = 16 << 20
-	benchStreams(b, func(b *testing.B, e []transport.Endpoint) {
-		ctx := context.Background()
-		b.SetBytes(size)
-		done := make(chan error, 1)
-		n := b.N
-		go func() {
-			body := make([]byte, size)
-			var err error
-			for i := 0; i < n && err == nil; i++ {
-				err = e[0].Send(ctx, 1, 0, nil, body)
-			}
-			done <- err
-		}()
-		rs := [2]*transport.Receive{{Buf: make([]byte, size)}, {Buf: make([]byte, size)}}
-		for i := range n + 2 {
-			r := rs[i%2]
-			if i >= 2 {
-				if err := r.Wait(ctx); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if i < n {
-				if err := e[1].Post(r); err != nil {
-					b.Fatal(err)
-				}
-			}
-		}
-		if err := <-done; err != nil {
-			b.Fatal(err)
-		}
-	})
-}
-
-// For comparison: 4 KiB there and back over net.Conn alone, no frames, no
-// credits, two goroutines.
-func BenchmarkPlainConn(b *testing.B) {
-	for _, network := range []string{"tcp", "unix"} {
-		b.Run(network, func(b *testing.B) {
-			conns := meshed(b, network, 2)
-			a, z := conns[0][1], conns[1][0]
-			n := b.N
-			var wg sync.WaitGroup
-			echo := func(c net.Conn, first bool) {
-				buf := make([]byte, 4096)
-				for i := range n {
-					if first || i > 0 {
-						if _, err := c.Write(buf); err != nil {
-							b.Error(err)
-							return
-						}
-					}
-					for got := 0; got < len(buf); {
-						k, err := c.Read(buf[got:])
-						if err != nil {
-							return
-						}
-						got += k
-					}
-					if !first && i == n-1 {
-						_, _ = c.Write(buf)
-					}
-				}
-			}
-			b.ResetTimer()
-			wg.Go(func() { echo(z, false) })
-			echo(a, true)
-			wg.Wait()
-			b.StopTimer()
-			a.Close()
-			z.Close()
-		})
-	}
-}
-
 // A message whose Send is cut by its ctx half way costs the connection, and
 // says so on both sides.
 func TestCancelHalfway(t *testing.T) {
@@ -264,7 +108,7 @@ func TestCancelHalfway(t *testing.T) {
 	e := newEndpoint(testConfig("unix", 0, 2).withDefaults(), conns[0])
 	defer e.Close()
 	// The other side gives a credit and then takes nothing.
-	p := newPeer(&Endpoint{cfg: testConfig("unix", 1, 2)}, 0, newStream(conns[1][0]))
+	p := newPeer(&Endpoint{cfg: testConfig("unix", 1, 2)}, 0, conns[1][0])
 	r := &transport.Receive{Peer: 0, Buf: make([]byte, 64<<20)}
 	p.e.cfg.MaxMessage = transport.MaxMessage
 	if err := p.post(r); err != nil {

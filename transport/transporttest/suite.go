@@ -78,11 +78,20 @@ func patient(t *testing.T) context.Context {
 	return ctx
 }
 
-// message i: its index, then bytes that depend on index and place.
+// message i: its index at both ends, and between them bytes that depend on index
+// and place, with a period that divides no size of a buffer.
 func message(i, size int) []byte {
+	const period = 251
 	b := make([]byte, size)
-	for k := range b {
-		b[k] = byte(i*31 + k*7 + k>>8)
+	n := min(period, size)
+	for k := range n {
+		b[k] = byte(i*31 + k*7)
+	}
+	for n < size && n > 0 {
+		n += copy(b[n:], b[:n])
+	}
+	if size >= 8 {
+		binary.LittleEndian.PutUint32(b[size-4:], uint32(i))
 	}
 	if size >= 4 {
 		binary.LittleEndian.PutUint32(b, uint32(i))
