@@ -140,6 +140,9 @@ func TestBuildErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestNewErrors(t *testing.T) {
 	wantError(t, graph.New(tensor.I64).Err(), "i64")
 	wantError(t, graph.New(tensor.Invalid).Err(), "invalid")
 }

@@ -35,16 +35,16 @@ type Node struct {
 // Attr holds the settings of an operator; each Op documents those it reads.
 type Attr struct {
 	TransA, TransB bool         // MatMul
-	Alpha          float64      // Scale, LeakyRelu: the factor
-	Axis           int          // Concat, Slice
-	Start, End     int          // Slice: the range on Axis, [Start, End)
-	Shape          tensor.Shape // Reshape, and gradients that need the shape of a variable
-	Value          float64      // Const
+	Alpha          float64      // Scale: the factor
+	Axis           int          // Concat, Slice, PadSlice
+	Start, End     int          // Slice, PadSlice: the range on Axis, [Start, End)
+	Shape          tensor.Shape // Reshape, and sources other than Total
+	Value          float64      // Const; SlotVar: what every element starts from
 	Column         string       // Input: the column of the batch
 	Part           Part         // Input: which part of the column
 	Init           Init         // Variable, Table
 	Frozen         bool         // Variable: keeps its value, has no gradient
-	Rule           optim.Rule   // Update
+	Rule           optim.Rule   // Update, UpdateRows
 }
 
 // Part says which tensor of a batch's column an Input is.

@@ -33,7 +33,7 @@ const (
 	Mul Op = "mul"
 	// Scale multiplies by Attr.Alpha.
 	Scale Op = "scale"
-	// Relu, Sigmoid, Tanh, Exp, Log, Neg, Square are element by element.
+	// Relu, Sigmoid, Tanh, Exp, Log, Square are element by element.
 	Relu    Op = "relu"
 	Sigmoid Op = "sigmoid"
 	Tanh    Op = "tanh"
