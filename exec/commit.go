@@ -12,11 +12,18 @@ import (
 )
 
 // A ballot is what a rank says in a Commit: its weight and its loss as float64
-// in little-endian order, then 1 if all its values are finite, else 0.
+// in little-endian order, then one byte: the least of the faults it found.
 const (
-	ballotLoss   = 8
-	ballotFinite = 16
-	ballotSize   = 17
+	ballotLoss  = 8
+	ballotFault = 16
+	ballotSize  = 17
+)
+
+// What a ballot finds fault with.
+const (
+	faultOwn  = 0 // the rank's own weight or loss is not finite
+	faultGrad = 1 // a gradient is not finite; after an all-reduce all ranks say so
+	faultNone = 2
 )
 
 // commit ends a synchronous step: the ranks add up weight and loss and agree
@@ -54,16 +61,9 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 
 func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
-	ok := byte(1)
-	for _, t := range in {
-		if !finite(t) {
-			ok = 0
-			break
-		}
-	}
 	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
 	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
-	o.mine[ballotFinite] = ok
+	o.mine[ballotFault] = faultOf(in)
 	all, err := o.exchange.Run(ctx, o.mine[:])
 	if err != nil {
 		return err
@@ -80,20 +80,37 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 	return nil
 }
 
+// faultOf looks at weight, loss and gradients, in this order.
+func faultOf(in []*tensor.Tensor) byte {
+	for i, t := range in {
+		if !finite(t) {
+			return byte(min(i/2, faultGrad))
+		}
+	}
+	return faultNone
+}
+
 // sum adds the ballots in the order of the group, so that every rank gets the
-// same bits.
+// same bits. If some ranks' own loss is not finite they are at fault: a
+// gradient that was summed already is spoiled everywhere.
 func (o *commit) sum(all []byte) Result {
 	var r Result
+	worst := byte(faultNone)
+	for i := range o.exchange.Group {
+		worst = min(worst, all[i*ballotSize+ballotFault])
+	}
 	for i, rank := range o.exchange.Group {
 		b := all[i*ballotSize:]
-		if b[ballotFinite] == 0 {
+		fault := b[ballotFault]
+		if fault == worst && worst < faultNone {
 			r.Faulty = append(r.Faulty, rank)
-			continue
 		}
-		r.Weight += math.Float64frombits(binary.LittleEndian.Uint64(b))
-		r.Loss += math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
+		if fault != faultOwn {
+			r.Weight += math.Float64frombits(binary.LittleEndian.Uint64(b))
+			r.Loss += math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
+		}
 	}
-	if r.Faulty != nil {
+	if worst < faultNone {
 		r.Weight = 0
 	}
 	r.Skipped = r.Weight == 0

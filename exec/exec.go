@@ -57,11 +57,14 @@ type Stores interface {
 
 // Result is what the ranks agreed on at the end of a step.
 type Result struct {
-	// Weight and Loss are sums over all ranks; the loss over those at no fault.
+	// Weight and Loss are sums over all ranks; the loss over those of which it
+	// is finite.
 	Weight, Loss float64
 	// Skipped says that the step changed nothing: its weight is 0.
 	Skipped bool
-	// Faulty are the ranks whose weight, loss or gradients were not finite.
+	// Faulty are the ranks whose own weight or loss was not finite or, if there
+	// is none, those with gradients that were not; of gradients that were summed
+	// before, that is all of them.
 	Faulty []int
 }
 

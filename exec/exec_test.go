@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,16 +74,29 @@ func checkLearn(t *testing.T, ranks, window int) {
 	}
 }
 
-// A gradient that is not finite on one rank skips the step on all, names the
-// rank, and is accounted for as dropped.
+// A value that is not finite on one rank skips the step on all, names the
+// rank, and its gradient is accounted for as dropped. Where the sum is checked
+// in place of the gradient, so that every rank finds fault with it, the loss
+// tells whose it was.
 func TestSkipIsAgreed(t *testing.T) {
-	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+	for _, c := range []struct {
+		bad    float64
+		inLoss bool
+	}{{math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false}, {math.NaN(), true}} {
 		synctest.Test(t, func(t *testing.T) {
 			const ranks, steps, culprit, at = 3, 5, 1, 2
 			l := newLearn(ranks, 2)
-			l.spoil = func(rank int, step int64, grad []float64) {
+			l.spoil = func(rank int, step int64, grad, loss []float64) {
 				if rank == culprit && step == at {
-					grad[1] = bad
+					grad[1] = c.bad
+					if c.inLoss {
+						loss[0] = c.bad
+					}
+				}
+			}
+			if c.inLoss {
+				for r := range ranks {
+					l.Ranks[r][3].In[2] = l.sum
 				}
 			}
 			w := mem.NewNetwork(ranks)
@@ -90,7 +104,7 @@ func TestSkipIsAgreed(t *testing.T) {
 			for r := range ranks {
 				cfg := l.config(r, w)
 				cfg.OnStep = func(step int64, got exec.Result) {
-					if got.Skipped != (step == at) || got.Skipped && (got.Weight != 0 || !slices.Equal(got.Faulty, []int{culprit})) {
+					if got.Skipped != (step == at) || got.Skipped && (got.Weight != 0 || !slices.Equal(got.Faulty, []int{culprit}) || math.IsNaN(got.Loss)) {
 						t.Errorf("rank %d step %d: %+v", r, step, got)
 					}
 				}
@@ -151,11 +165,14 @@ func TestLag(t *testing.T) {
 	for lag, want := range map[int]string{0: "a0 b0 a1 b1 a2 b2", 1: "a0 a1 b0 a2 b1 b2"} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDraft(1, 3)
+			var mu sync.Mutex
 			var order []string
 			log := func(name string, took time.Duration) func(int) run {
 				return func(int) run {
 					return func(step int64, _, _ []*tensor.Tensor) error {
 						time.Sleep(took)
+						mu.Lock()
+						defer mu.Unlock()
 						order = append(order, fmt.Sprint(name, step))
 						return nil
 					}

@@ -192,7 +192,7 @@ type learn struct {
 	*draft
 	w                                            plan.Ref
 	forward                                      func(rank int, step int64) error // called in forward, may be nil
-	spoil                                        func(rank int, step int64, grad []float64)
+	spoil                                        func(rank int, step int64, grad, loss []float64)
 	grad, weight, loss, sum, totalWeight, totalL plan.Ref
 }
 
@@ -231,11 +231,11 @@ func (l *learn) runForward(rank int) run {
 			}
 		}
 		out[0].F64()[0], out[0].F64()[1] = float64(step+1), float64(rank+1)
-		if l.spoil != nil {
-			l.spoil(rank, step, out[0].F64())
-		}
 		out[1].SetScalar(float64(rank + 1))
 		out[2].SetScalar(float64(10*step) + float64(rank))
+		if l.spoil != nil {
+			l.spoil(rank, step, out[0].F64(), out[2].F64())
+		}
 		return nil
 	}
 }
