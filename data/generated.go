@@ -136,7 +136,8 @@ type numField struct {
 	from           int64
 }
 
-// Shares of the variance of z before the gain: categories, numbers, pairs.
+// How the planted weights are spread, before the gain: of a category, of the
+// slope of a number, of a pair of factors.
 const (
 	catSpread  = 0.26
 	numSpread  = 0.22

@@ -39,8 +39,9 @@ func parseFloat(s []byte) (f float32, ok bool) {
 	} else {
 		d *= pow10(exp)
 	}
+	// d is 0 or between 1e-22 and 1e38: float32 holds all of that.
 	const half, low = 1 << 28, 1<<29 - 1
-	if math.Float64bits(d)&low == half || d > math.MaxFloat32 || (d != 0 && d < 0x1p-126) {
+	if math.Float64bits(d)&low == half {
 		return parseSlow(s)
 	}
 	if neg {

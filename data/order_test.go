@@ -211,3 +211,20 @@ func TestCursor(t *testing.T) {
 		t.Error("an order fits a source of another size")
 	}
 }
+
+// TestFingerprintSample: rows that differ in a single id, weight or label have
+// another fingerprint.
+func TestFingerprintSample(t *testing.T) {
+	o := Order{Rows: 2, Batch: 1}
+	seen := make(map[Fingerprint]string)
+	for _, text := range []string{"1 1:1 3:1\n0 2:2", "1 2:1 3:1\n0 2:2", "1 1:1 3:1\n0 2:3", "0 1:1 3:1\n0 2:2", "1 1:1\n0 2:2 3:1"} {
+		f, err := o.Fingerprint(mustOpen(t, Spec{Format: "libsvm", Path: tempFile(t, []byte(text)), Features: 3}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[f]; ok {
+			t.Errorf("%q and %q have one fingerprint", text, other)
+		}
+		seen[f] = text
+	}
+}

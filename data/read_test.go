@@ -332,6 +332,26 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// TestColumns: what Columns says without reading is what Open delivers.
+func TestColumns(t *testing.T) {
+	one := tempFile(t, []byte("1 2:1\n"))
+	for _, spec := range []Spec{
+		{Format: "libsvm", Path: one},
+		{Format: "libsvm", Path: one, Features: 9},
+		{Format: "criteo", Path: tempFile(t, []byte(criteoLine("1", "", ""))), Buckets: 7},
+		{Format: "generated", Rows: 3, Buckets: 7},
+		{Format: "idx", Path: tempFile(t, idxBytesOf([]uint32{1, 2}, 1, 2)), Labels: tempFile(t, idxBytesOf([]uint32{1}, 1))},
+	} {
+		got, err := Columns(spec)
+		if diff := cmp.Diff(mustOpen(t, spec).Columns(), got); diff != "" || err != nil {
+			t.Errorf("%+v: %v\n%s", spec, err, diff)
+		}
+	}
+	if _, err := Columns(Spec{Format: "criteo"}); err == nil {
+		t.Error("an incomplete spec has columns")
+	}
+}
+
 // TestParseFloatExact holds parseFloat against strconv on numbers of all shapes.
 func TestParseFloatExact(t *testing.T) {
 	check := func(t interface{ Fatalf(string, ...any) }, s string) {
@@ -347,6 +367,10 @@ func TestParseFloatExact(t *testing.T) {
 		"3.4028235e38", "3.4028236e38", "3.5e38", "1.4e-45", "7e-46", "1.1754942e-38", "1.17549435e-38",
 		"16777217", "16777219", "33554434.000001", "16777217.0000000001", "9007199254740993", "1.00000017881393432617187499",
 		"1.00000017881393432617187500", "1.00000017881393432617187501", "12345678901234567890123", "0.000000000000000000000000001",
+		// Short, but half way between two float32s once they are rounded to float64.
+		"4.548250132074827e-07", "1.179194132642415e+21", "1.79863688387627e-08", "6.223440742492676e+01",
+		// Likewise, if 10^25 were taken for exact.
+		"8.878599244699359e-10", "3.38850492109799e-09",
 		"nan", "inf", "-Infinity", strings.Repeat("0", 70) + "1.5", "1e00000000000000000000000005", "１",
 	} {
 		check(t, s)
@@ -358,7 +382,9 @@ func TestParseFloatExact(t *testing.T) {
 		// Half way between two float32s, and next to it.
 		half := (float64(f) + float64(math.Nextafter32(f, 0))) / 2
 		for _, d := range []float64{half, math.Nextafter(half, 0), math.Nextafter(half, math.MaxFloat64)} {
-			check(t, strconv.FormatFloat(d, 'g', 17, 64))
+			for digits := 14; digits <= 17; digits++ {
+				check(t, strconv.FormatFloat(d, 'g', digits, 64))
+			}
 		}
 	})
 }
