@@ -3,6 +3,7 @@ package ps
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,12 @@ func (s *Shard) offer(w int, ev Event) error {
 	p.blocks = p.blocks[:0]
 	for _, b := range ev.Blocks {
 		at := s.layout.find(b.State)
-		b.Data = s.memory(at, b.Keys)
+		b.Data = s.memory(at)
+		if b.Keys != nil {
+			b.Data.Resize(b.Keys.Elems(), s.layout.States[at].Dim())
+		} else {
+			b.Data.Resize(b.Hi - b.Lo)
+		}
 		p.blocks = append(p.blocks, b)
 	}
 	s.reply(p.rank, Continue, p.blocks, "the push may come")
@@ -39,7 +45,7 @@ func (s *Shard) push(w int, ev Event) error {
 	r := s.round(ev.Step)
 	for _, b := range ev.Blocks {
 		c := &r.got[s.layout.find(b.State)*len(s.peers)+w]
-		c.stored, c.seq, c.data = true, ev.Seq, b.Data
+		c.stored, c.data = true, b.Data
 		if b.Keys != nil {
 			if c.keys == nil {
 				c.keys = tensor.New(tensor.I64, b.Keys.Elems())
@@ -98,19 +104,13 @@ func (p *peer) remember(seq uint64, status Status) {
 }
 
 // memory takes a buffer for a contribution from the free list, or makes one.
-func (s *Shard) memory(at int, keys *tensor.Tensor) *tensor.Tensor {
-	st := &s.layout.States[at]
-	var t *tensor.Tensor
-	if n := len(s.free[at]); n > 0 {
-		t, s.free[at] = s.free[at][n-1], s.free[at][:n-1]
-	} else {
-		t = tensor.New(st.DType)
+func (s *Shard) memory(at int) *tensor.Tensor {
+	n := len(s.free[at])
+	if n == 0 {
+		return tensor.New(s.layout.States[at].DType, 0)
 	}
-	if keys != nil {
-		t.Resize(keys.Elems(), st.Dim())
-	} else {
-		t.Resize(st.Hi - st.Lo)
-	}
+	t := s.free[at][n-1]
+	s.free[at] = s.free[at][:n-1]
 	return t
 }
 
@@ -326,10 +326,8 @@ func (s *Shard) tick(now time.Time) {
 func (s *Shard) bye(w int) {
 	s.peers[w].bye = true
 	s.reply(s.peers[w].rank, Done, nil, "good bye")
-	for i := range s.peers {
-		if !s.peers[i].bye {
-			return
-		}
+	if slices.ContainsFunc(s.peers, func(p peer) bool { return !p.bye }) {
+		return
 	}
 	for _, r := range s.rounds {
 		for i := range r.got {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/gangline/gangline/transport"
@@ -13,7 +12,7 @@ import (
 
 // Client is a worker's side of the stores. Requests to different stores may go
 // on at the same time; those to one store take turns. Once warm, Push and Pull
-// allocate nothing. After an error other than ErrLate, the store that gave it
+// allocate nothing, but the verdict of a step. After an error other than ErrLate, the store that gave it
 // takes no more requests from this client: memory of the failed one may still
 // be posted, so the endpoint must be closed before it is used for anything else.
 type Client struct {
@@ -25,7 +24,7 @@ type Client struct {
 // NewClient makes the client of the worker at rank. stores are the ranks that
 // serve the stores (routing), layouts what each holds.
 func NewClient(ep transport.Endpoint, rank int, stores []int, layouts []Layout) (*Client, error) {
-	if len(stores) != len(layouts) || len(stores) > storesMax {
+	if len(stores) != len(layouts) {
 		return nil, fmt.Errorf("ps: rank %d: %d stores with %d layouts", rank, len(stores), len(layouts))
 	}
 	c := &Client{ep: ep, rank: rank}
@@ -60,7 +59,7 @@ func (c *Client) turn(ctx context.Context, store int, what string, step int64, p
 // every worker must push every state of the store exactly once, in one Push or
 // several. Parts that are empty here are passed over. Two round trips.
 func (c *Client) Push(ctx context.Context, store int, step int64, parts []Part) error {
-	return c.turn(ctx, store, "push of", step, parts, (*link).push)
+	return c.turn(ctx, store, "push of step", step, parts, (*link).push)
 }
 
 func (l *link) push(ctx context.Context, step int64, parts []Part) error {
@@ -93,7 +92,7 @@ func (l *link) push(ctx context.Context, step int64, parts []Part) error {
 // rows into the places of their keys. It waits until the store has that
 // version, and fails if it has a later one. One round trip.
 func (c *Client) Pull(ctx context.Context, store int, step int64, parts []Part) error {
-	return c.turn(ctx, store, "pull for", step, parts, (*link).pull)
+	return c.turn(ctx, store, "pull for step", step, parts, (*link).pull)
 }
 
 func (l *link) pull(ctx context.Context, step int64, parts []Part) error {
@@ -132,20 +131,17 @@ func (l *link) pull(ctx context.Context, step int64, parts []Part) error {
 // Committed tells the client the verdict on a step. It rides on the next
 // request to each store; that must come before the verdict on the next step.
 func (c *Client) Committed(step int64, weight float64) {
+	v := &Verdict{Given: true, Step: step, Weight: weight}
 	for _, l := range c.links {
-		l.mu.Lock()
-		l.verdict = Verdict{Given: true, Step: step, Weight: weight}
-		l.mu.Unlock()
+		l.verdict.Store(v)
 	}
 }
 
 // Flush brings the last verdict to every store and returns when all have
 // carried it out.
 func (c *Client) Flush(ctx context.Context) error {
-	return c.each(func(l *link) error {
-		_, err := l.plain(ctx, requestFlush, 0, "")
-		return err
-	})
+	_, err := c.all(ctx, requestFlush, noStep, "")
+	return err
 }
 
 // Snapshot asks every store to save its state, which must be at version step,
@@ -154,59 +150,57 @@ func (c *Client) Snapshot(ctx context.Context, step int64, name string) ([][]byt
 	if len(name) > nameMax {
 		return nil, fmt.Errorf("ps: rank %d: the snapshot's name has %d bytes, the limit is %d", c.rank, len(name), nameMax)
 	}
-	receipts := make([][]byte, len(c.links))
-	err := c.each(func(l *link) error {
-		tail, err := l.plain(ctx, requestSnapshot, step, name)
-		receipts[l.store] = tail
-		return err
-	})
-	return receipts, err
+	return c.all(ctx, requestSnapshot, step, name)
 }
 
 // Stats asks every store for its counts.
 func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
-	stats := make([]Stats, len(c.links))
-	err := c.each(func(l *link) error {
-		tail, err := l.plain(ctx, requestStats, 0, "")
-		if err != nil {
-			return err
+	tails, err := c.all(ctx, requestStats, noStep, "")
+	if err != nil {
+		return nil, err
+	}
+	stats := make([]Stats, len(tails))
+	for i, tail := range tails {
+		if err := json.Unmarshal(tail, &stats[i]); err != nil {
+			return nil, c.links[i].wrap(err, "stats", noStep)
 		}
-		return json.Unmarshal(tail, &stats[l.store])
-	})
-	return stats, err
+	}
+	return stats, nil
 }
 
-// Close says bye to every store that still takes requests, with the last
-// verdict if it was not delivered. A store's Run ends when all workers have. It
-// does not close the endpoint.
+// Close says bye to every store, with the last verdict if it was not
+// delivered. A store's Run ends when all workers have. It does not close the
+// endpoint.
 func (c *Client) Close(ctx context.Context) error {
-	return c.each(func(l *link) error {
-		_, err := l.plain(ctx, requestBye, 0, "")
-		return err
-	})
+	_, err := c.all(ctx, requestBye, noStep, "")
+	return err
 }
 
-// plain makes a request without parts and returns its reply's tail.
+// all makes a request without parts to all stores at once, and returns the
+// tails of their replies and all errors, in order.
+func (c *Client) all(ctx context.Context, kind requestKind, step int64, name string) ([][]byte, error) {
+	tails, errs := make([][]byte, len(c.links)), make([]error, len(c.links))
+	var wg sync.WaitGroup
+	for i, l := range c.links {
+		wg.Go(func() {
+			var err error
+			tails[i], err = l.plain(ctx, kind, step, name)
+			errs[i] = l.wrap(err, kind.String(), step)
+		})
+	}
+	wg.Wait()
+	return tails, errors.Join(errs...)
+}
+
 func (l *link) plain(ctx context.Context, kind requestKind, step int64, name string) ([]byte, error) {
-	what := kind.String() + " at"
 	if err := l.acquire(ctx); err != nil {
-		return nil, l.wrap(err, what, step)
+		return nil, err
 	}
 	defer l.release()
 	l.q.parts = l.q.parts[:0]
 	if err := l.exchange(ctx, kind, step, name, nil); err != nil {
-		return nil, l.wrap(err, what, step)
+		return nil, err
 	}
-	return slices.Clone(l.reply.tail), nil
-}
-
-// each does the same with all stores at once and returns all errors, in order.
-func (c *Client) each(do func(*link) error) error {
-	errs := make([]error, len(c.links))
-	var wg sync.WaitGroup
-	for i, l := range c.links {
-		wg.Go(func() { errs[i] = do(l) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	l.in.Buf = make([]byte, replyRoom) // the tail is the caller's now
+	return l.reply.tail, nil
 }

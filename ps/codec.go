@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/transport"
 )
 
 // The wire form is described, byte by byte, in docs/format/ps.md; the test of
@@ -21,9 +22,10 @@ const (
 	replyHead   = 32
 
 	// nameMax bounds the name of a snapshot, tailMax the text, JSON or receipt
-	// of a reply.
-	nameMax = 1 << 12
-	tailMax = 16 << 20
+	// of a reply; replyRoom is what a client keeps ready for a reply.
+	nameMax   = 1 << 12
+	tailMax   = transport.MaxMessage - replyHead
+	replyRoom = 1 << 10
 )
 
 // errMalformed is wrapped by everything that decoding refuses.
@@ -95,15 +97,18 @@ type request struct {
 	keys    []byte
 }
 
+func bit(on bool) byte {
+	if on {
+		return 1
+	}
+	return 0
+}
+
 // appendRequest appends everything of a request but its keys.
 func appendRequest(b []byte, q *request) []byte {
 	le := binary.LittleEndian
-	var flags byte
-	if q.verdict.Given {
-		flags = 1
-	}
 	b = le.AppendUint32(b, requestMagic)
-	b = append(b, byte(q.kind), flags)
+	b = append(b, byte(q.kind), bit(q.verdict.Given))
 	b = le.AppendUint16(b, uint16(len(q.parts)))
 	b = le.AppendUint64(b, q.seq)
 	b = le.AppendUint64(b, uint64(q.step))
@@ -112,12 +117,8 @@ func appendRequest(b []byte, q *request) []byte {
 	b = le.AppendUint32(b, uint32(len(q.name)))
 	b = le.AppendUint32(b, 0)
 	for _, p := range q.parts {
-		var table byte
-		if p.table {
-			table = 1
-		}
 		b = le.AppendUint32(b, uint32(p.state))
-		b = append(b, table, byte(p.dtype), 0, 0)
+		b = append(b, bit(p.table), byte(p.dtype), 0, 0)
 		b = le.AppendUint64(b, uint64(p.a))
 		b = le.AppendUint64(b, uint64(p.b))
 	}
@@ -158,10 +159,7 @@ func decodeRequest(b []byte, q *request) error {
 		q.parts = append(q.parts, p)
 		b = b[partHead:]
 	}
-	if name > 0 {
-		q.name = string(b[:name])
-	}
-	q.keys = b[name:]
+	q.name, q.keys = string(b[:name]), b[name:]
 	if len(q.keys) != 8*keys {
 		return fmt.Errorf("%w: a %v with %d bytes of keys, its parts have %d keys", errMalformed, q.kind, len(q.keys), keys)
 	}

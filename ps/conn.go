@@ -35,7 +35,7 @@ func newConn(s *Server, rank int) *conn {
 	c.in.Buf = make([]byte, requestHead+partHead*len(s.shard.layout.States)+nameMax)
 	c.in.Grow = func(n int) []byte {
 		if n > s.cfg.RequestMax {
-			return nil // the receive fails with transport.ErrLimit
+			return nil // too short: transport.ErrLimit
 		}
 		return make([]byte, n+n/2)
 	}
@@ -77,6 +77,7 @@ func (c *conn) receive(serve context.Context) error {
 	c.blocks = c.blocks[:0]
 	for len(c.keys) < len(c.q.parts) {
 		c.keys = append(c.keys, tensor.New(tensor.I64, 0))
+		c.data = append(c.data, &transport.Receive{Peer: c.rank, Tag: tag(c.store, tagData)})
 	}
 	raw := c.q.keys
 	for i := range c.q.parts {
@@ -135,18 +136,11 @@ func (c *conn) handle(send, serve context.Context) error {
 // push takes the data of an offer that was accepted. The receives are posted
 // before the worker is told, so its data finds them.
 func (c *conn) push(send, serve context.Context, ev Event, a Action) error {
-	waits := c.data[:0]
 	for i := range a.Blocks {
-		buf := a.Blocks[i].Data.Bytes()
-		if len(buf) == 0 {
+		r := c.data[i]
+		if r.Buf = a.Blocks[i].Data.Bytes(); len(r.Buf) == 0 {
 			continue
 		}
-		if len(waits) == len(c.data) {
-			c.data = append(c.data, &transport.Receive{Peer: c.rank, Tag: tag(c.store, tagData)})
-		}
-		r := c.data[len(waits)]
-		r.Buf = buf
-		waits = c.data[:len(waits)+1]
 		if err := c.s.ep.Post(r); err != nil {
 			return err
 		}
@@ -154,7 +148,10 @@ func (c *conn) push(send, serve context.Context, ev Event, a Action) error {
 	if err := c.answer(send, a, nil); err != nil {
 		return err
 	}
-	for _, r := range waits {
+	for _, r := range c.data[:len(a.Blocks)] {
+		if len(r.Buf) == 0 {
+			continue
+		}
 		if err := r.Wait(serve); err != nil {
 			return err
 		}

@@ -14,7 +14,6 @@ import (
 // contribution is what one worker gave to one state for one step.
 type contribution struct {
 	stored bool
-	seq    uint64
 	keys   *tensor.Tensor // i64, kept from step to step; nil for a dense state
 	data   *tensor.Tensor
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/transport"
 )
 
 // State is a parameter as one store holds it.
@@ -57,6 +58,8 @@ func (s *State) check() error {
 		return fmt.Errorf("table %s has shape %v, want [rows dim]", s.Name, s.Shape)
 	case s.Table && s.Shape[1] > dimMax:
 		return fmt.Errorf("table %s has rows of %d elements, the limit is %d", s.Name, s.Shape[1], dimMax)
+	case !s.Table && (s.Hi-s.Lo)*s.DType.Size() > transport.MaxMessage:
+		return fmt.Errorf("state %s has %d elements on one store: more than a message, use more servers", s.Name, s.Hi-s.Lo)
 	case !s.Table && (s.Lo < 0 || s.Lo >= s.Hi || s.Hi > s.Shape.Elems()):
 		return fmt.Errorf("state %s holds [%d, %d) of %d elements", s.Name, s.Lo, s.Hi, s.Shape.Elems())
 	}
@@ -91,11 +94,8 @@ func (l *Layout) find(index int) int {
 
 // check tests the guarantees.
 func (l *Layout) check() error {
-	if l.Stores < 1 || l.Store < 0 || l.Store >= l.Stores {
-		return fmt.Errorf("ps: store %d of %d", l.Store, l.Stores)
-	}
-	if len(l.States) > statesMax {
-		return fmt.Errorf("ps: store %d holds %d states, the limit is %d", l.Store, len(l.States), statesMax)
+	if l.Store < 0 || l.Store >= min(l.Stores, storesMax) || len(l.States) > statesMax {
+		return fmt.Errorf("ps: store %d of %d (limit %d) with %d states (limit %d)", l.Store, l.Stores, storesMax, len(l.States), statesMax)
 	}
 	for i := range l.States {
 		if err := l.States[i].check(); err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
@@ -19,8 +19,7 @@ type link struct {
 	busy   chan struct{} // 1: held during a request
 	broken error         // why no further request is possible
 
-	mu      sync.Mutex
-	verdict Verdict // not yet delivered; guarded by mu
+	verdict atomic.Pointer[Verdict] // not yet delivered; nil: none
 
 	q     request
 	seq   uint64
@@ -44,12 +43,9 @@ type picked struct {
 
 func newLink(c *Client, layout *Layout, store, rank int) *link {
 	l := &link{c: c, layout: layout, store: store, rank: rank, busy: make(chan struct{}, 1), keys: tensor.New(tensor.I64, 0)}
-	l.in = transport.Receive{Peer: rank, Tag: tag(store, tagReply), Buf: make([]byte, 1<<10)}
+	l.in = transport.Receive{Peer: rank, Tag: tag(store, tagReply), Buf: make([]byte, replyRoom)}
 	l.in.Grow = func(n int) []byte {
-		if n > replyHead+tailMax {
-			return nil
-		}
-		return make([]byte, n)
+		return make([]byte, min(n, replyHead+tailMax)) // too short: transport.ErrLimit
 	}
 	return l
 }
@@ -86,13 +82,11 @@ func (l *link) prepare(parts []Part) error {
 		if p.Data == nil || p.Data.DType() != st.DType || st.Table != (p.Keys != nil) {
 			return fmt.Errorf("%w: state %s: data of the wrong dtype, or keys where there are none", ErrUsage, st.Name)
 		}
-		var err error
+		add := l.slice
 		if st.Table {
-			err = l.pick(st, p)
-		} else {
-			err = l.slice(st, p)
+			add = l.pick
 		}
-		if err != nil {
+		if err := add(st, p); err != nil {
 			return fmt.Errorf("%w: state %s: %w", ErrUsage, st.Name, err)
 		}
 	}
@@ -196,10 +190,11 @@ func (l *link) move(i int, toBuffer bool) {
 // and whatever the caller posted, are there before the request leaves.
 func (l *link) exchange(ctx context.Context, kind requestKind, step int64, name string, body []byte) error {
 	l.seq++
-	l.mu.Lock()
-	verdict := l.verdict
-	l.mu.Unlock()
-	l.q.kind, l.q.seq, l.q.step, l.q.name, l.q.verdict = kind, l.seq, step, name, verdict
+	l.q.kind, l.q.seq, l.q.step, l.q.name, l.q.verdict = kind, l.seq, step, name, Verdict{}
+	verdict := l.verdict.Load()
+	if verdict != nil {
+		l.q.verdict = *verdict
+	}
 	l.head = appendRequest(l.head[:0], &l.q)
 	if err := l.c.ep.Post(&l.in); err != nil {
 		return l.fail(err)
@@ -207,15 +202,11 @@ func (l *link) exchange(ctx context.Context, kind requestKind, step int64, name 
 	if err := l.c.ep.Send(ctx, l.rank, tag(l.store, tagRequest), l.head, body); err != nil {
 		return l.fail(err)
 	}
-	if err := l.await(ctx); err != nil {
-		return err
+	err := l.await(ctx)
+	if err == nil || errors.Is(err, ErrLate) {
+		l.verdict.CompareAndSwap(verdict, nil)
 	}
-	l.mu.Lock()
-	if l.verdict == verdict {
-		l.verdict = Verdict{}
-	}
-	l.mu.Unlock()
-	return nil
+	return err
 }
 
 // await takes the reply that l.in was posted for.
@@ -247,13 +238,18 @@ func (l *link) fail(err error) error {
 	return err
 }
 
-// wrap names the request in an error.
+// wrap names the request in an error; step is noStep for those without one.
 func (l *link) wrap(err error, what string, step int64) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case step == noStep:
+		return fmt.Errorf("ps: rank %d: %s, store %d (rank %d): %w", l.c.rank, what, l.store, l.rank, err)
 	}
-	return fmt.Errorf("ps: rank %d: %s step %d, store %d (rank %d): %w", l.c.rank, what, step, l.store, l.rank, err)
+	return fmt.Errorf("ps: rank %d: %s %d, store %d (rank %d): %w", l.c.rank, what, step, l.store, l.rank, err)
 }
+
+const noStep = -1
 
 // Errors that callers tell apart with errors.Is.
 var (

@@ -1,8 +1,8 @@
 package ps
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,7 +14,7 @@ import (
 // Config of a Server. The zero value works.
 type Config struct {
 	// Patience is how long a pull may wait for a verdict before it is refused
-	// with the names of those who are missing; 0 is one minute.
+	// with the names of those who are missing; 0 is one minute, less is for ever.
 	Patience time.Duration
 	// RequestMax bounds a request in bytes: its head, parts and keys, not its
 	// data; 0 is 64 MiB, which is eight million keys.
@@ -44,12 +44,8 @@ type Server struct {
 // NewServer makes a server of the shard for workers, which are the ranks that
 // the shard was made for. The shard is the server's from here on.
 func NewServer(ep transport.Endpoint, shard *Shard, workers []int, cfg Config) *Server {
-	if cfg.Patience <= 0 {
-		cfg.Patience = time.Minute
-	}
-	if cfg.RequestMax <= 0 {
-		cfg.RequestMax = 64 << 20
-	}
+	cfg.RequestMax = cmp.Or(cfg.RequestMax, 64<<20)
+	cfg.Patience = cmp.Or(cfg.Patience, time.Minute)
 	shard.Patience = cfg.Patience
 	s := &Server{ep: ep, cfg: cfg, shard: shard, conns: make(map[int]*conn, len(workers))}
 	for _, rank := range workers {
@@ -114,17 +110,14 @@ func (s *Server) step(ev Event) {
 	actions, why := s.shard.Step(time.Now(), ev)
 	notable := ev.Kind == EventLost
 	for _, a := range actions {
-		switch a.Kind {
-		case ActionApplied, ActionSkipped:
-			notable = true
-			continue
-		case ActionRefuse:
-			notable = true
-		case ActionSnapshot:
+		if a.Kind == ActionSnapshot {
 			s.conns[a.To].pieces = s.shard.Export()
-		case ActionReply:
 		}
-		s.conns[a.To].mailbox <- a
+		done := a.Kind == ActionApplied || a.Kind == ActionSkipped
+		notable = notable || done || a.Kind == ActionRefuse
+		if !done {
+			s.conns[a.To].mailbox <- a
+		}
 	}
 	if notable && s.cfg.OnDecision != nil {
 		s.cfg.OnDecision(why)
@@ -141,8 +134,5 @@ func (s *Server) Stats() Stats {
 // lost tells the machine, and returns what Run ends with.
 func (s *Server) lost(rank int, err error) error {
 	s.step(Event{Kind: EventLost, From: rank})
-	if errors.Is(err, errMalformed) {
-		return fmt.Errorf("rank %d sent what is no request: %w", rank, err)
-	}
 	return fmt.Errorf("worker at rank %d lost at version %d: %w", rank, s.Stats().Version, err)
 }

@@ -73,11 +73,9 @@ func (s *Shard) Stats() Stats {
 		t.add(&w.Counts)
 		t.Workers = append(t.Workers, w)
 	}
+	t.Rows = make(map[string]int)
 	for i := range s.cells {
 		if s.layout.States[i].Table {
-			if t.Rows == nil {
-				t.Rows = make(map[string]int)
-			}
 			t.Rows[s.layout.States[i].Name] = s.cells[i].rows()
 		}
 	}
