@@ -22,6 +22,15 @@ func TestSuite(t *testing.T) {
 	transporttest.Run(t, func(_ *testing.T, n int) []transport.Endpoint { return mem.NewNetwork(n).Endpoints() })
 }
 
+// Links that take time keep the same promises, but for allocation.
+func TestSuiteWithTime(t *testing.T) {
+	transporttest.Run(t, func(_ *testing.T, n int) []transport.Endpoint {
+		return mem.NewNetwork(n, mem.Options{Link: func(int, int) mem.Link {
+			return mem.Link{Delay: 20 * time.Microsecond, BytesPerSecond: 1e11}
+		}}).Endpoints()
+	}, "Reuse")
+}
+
 func open(n int, o mem.Options) (*mem.Network, []transport.Endpoint) {
 	w := mem.NewNetwork(n, o)
 	return w, w.Endpoints()

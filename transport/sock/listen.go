@@ -142,11 +142,11 @@ func (l *Listener) meet(c net.Conn) {
 	if err == nil {
 		return
 	}
-	refuse(c, l.cfg, err)
-	closeQuietly(c)
+	defer closeQuietly(c)
 	if l.ctx.Err() != nil {
 		return // it was us who hung up
 	}
+	refuse(c, l.cfg, err)
 	l.mu.Lock()
 	l.refused++
 	l.lastWhy = fmt.Errorf("%v: %w", remote(c), err)
