@@ -157,29 +157,40 @@ func (e Entry) piece(tensors map[string]*tensor.Tensor) (Piece, error) {
 }
 
 // Assemble fills dst, the whole of the named array in row-major order, from
-// the pieces. Rows of a table that no piece names keep what dst holds. For a
-// dense array it is an error if the pieces do not cover every element.
+// the pieces: AssembleAll for one.
 func (c *Checkpoint) Assemble(name string, dst *tensor.Tensor) error {
-	covered, table, size := 0, false, dst.DType().Size()
-	err := c.Pieces(func(n string) bool { return n == name }, func(p Piece) error {
-		if !p.Shape.Equal(dst.Shape()) || p.Data.DType() != dst.DType() {
-			return fmt.Errorf("the checkpoint has %v %v, this run %v %v", p.Data.DType(), p.Shape, dst.DType(), dst.Shape())
+	return c.AssembleAll(map[string]*tensor.Tensor{name: dst})
+}
+
+// AssembleAll fills whole arrays from the pieces, reading each shard once. Rows
+// of a table that no piece names keep what the tensor holds. An array that the
+// checkpoint lacks, or a dense one of which it lacks elements, is an error.
+func (c *Checkpoint) AssembleAll(dst map[string]*tensor.Tensor) error {
+	covered := make(map[string]int, len(dst))
+	want := func(name string) bool { return dst[name] != nil }
+	err := c.Pieces(want, func(p Piece) error {
+		t := dst[p.Name]
+		if !p.Shape.Equal(t.Shape()) || p.Data.DType() != t.DType() {
+			return fmt.Errorf("the checkpoint has %v %v, this run %v %v", p.Data.DType(), p.Shape, t.DType(), t.Shape())
 		}
-		if p.Keys == nil {
-			if p.Lo < 0 || p.Hi > dst.Elems() {
-				return fmt.Errorf("%w: range [%d, %d) of %d elements", ErrCorrupt, p.Lo, p.Hi, dst.Elems())
-			}
-			covered += copy(dst.Bytes()[p.Lo*size:p.Hi*size], p.Data.Bytes()) / size
-			return nil
+		if p.Keys != nil {
+			covered[p.Name] = t.Elems()
+			return scatter(t, p)
 		}
-		table = true
-		return scatter(dst, p)
+		if p.Lo < 0 || p.Hi > t.Elems() {
+			return fmt.Errorf("%w: range [%d, %d) of %d elements", ErrCorrupt, p.Lo, p.Hi, t.Elems())
+		}
+		size := t.DType().Size()
+		covered[p.Name] += copy(t.Bytes()[p.Lo*size:p.Hi*size], p.Data.Bytes()) / size
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if !table && covered != dst.Elems() {
-		return fmt.Errorf("checkpoint: %s: %q: pieces cover %d of %d elements", c.Dir, name, covered, dst.Elems())
+	for name, t := range dst {
+		if covered[name] != t.Elems() {
+			return fmt.Errorf("checkpoint: %s: %q: pieces cover %d of %d elements", c.Dir, name, covered[name], t.Elems())
+		}
 	}
 	return nil
 }

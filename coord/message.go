@@ -75,14 +75,14 @@ func pongMessage(p *pb.Ping, now time.Time) *pb.CoordinatorMessage {
 
 func progressMessage(p Progress) *pb.MemberMessage {
 	return &pb.MemberMessage{Kind: &pb.MemberMessage_Progress{Progress: &pb.Progress{
-		Step: p.Step, Loss: p.Loss, MetricName: clip(p.MetricName), Metric: p.Metric, ExamplesPerSecond: p.ExamplesPerSecond,
+		Step: p.Step, Loss: p.Loss, MetricName: clip(p.MetricName), Metric: p.Metric, ExamplesPerSecond: p.ExamplesPerSecond, Total: p.Total,
 	}}}
 }
 
 func progressOf(p *pb.Progress) Progress {
 	return Progress{
 		Step: p.GetStep(), Loss: p.GetLoss(), MetricName: p.GetMetricName(), Metric: p.GetMetric(),
-		ExamplesPerSecond: p.GetExamplesPerSecond(),
+		ExamplesPerSecond: p.GetExamplesPerSecond(), Total: p.GetTotal(),
 	}
 }
 

@@ -71,7 +71,9 @@ type ServerConfig struct {
 
 // Progress is a small message from a rank of which only the latest counts.
 type Progress struct {
-	Step              int64
+	Step int64
+	// Total is the steps of the whole run; 0: not known.
+	Total             int64
 	Loss              float64
 	MetricName        string
 	Metric            float64

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/gob"
+	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
@@ -180,4 +184,47 @@ func bestAUC(src data.Source, oracle data.Oracle) (float64, error) {
 		}
 	}
 	return AUC(scores, labels), nil
+}
+
+// Evaluation is what Evaluate found.
+type Evaluation struct {
+	Checkpoint string  `json:"checkpoint"`
+	Step       int64   `json:"step"`
+	Eval       Metrics `json:"eval"`
+}
+
+// Evaluate tests the parameters of a checkpoint (or of the newest whole one in a
+// directory) on the job's eval rows, in this process, whatever strategy
+// trained them.
+func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation, error) {
+	if j.Data.Eval.Format == "" {
+		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to test on"}
+	}
+	if from == "" {
+		return nil, &job.FieldError{Field: "checkpoint.dir", Fix: "is missing: say which checkpoint to test"}
+	}
+	j.Strategy = job.Strategy{Kind: "serial", Workers: 1, Consistency: j.Strategy.Consistency}
+	c, _, err := checkpoint.Resolve(from)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c}
+	if m.rows, err = openRows(j, dataDir); err != nil {
+		return nil, err
+	}
+	defer m.close()
+	if m.setup, err = NewSetup(j, m.rows.train.Columns()); err != nil {
+		return nil, err
+	}
+	w := &worker{member: m, tests: map[data.Source]*tester{}}
+	if w.backend, err = backend(j.Backend); err != nil {
+		return nil, err
+	}
+	state := NewState(m.setup.Step).paramsOnly(m.setup.Step)
+	if err := state.Restore(c); err != nil {
+		return nil, err
+	}
+	w.holder = &local{setup: m.setup, state: state}
+	metrics, err := w.evaluate(ctx, c.Manifest.Step, m.rows.eval, true)
+	return &Evaluation{Checkpoint: c.Dir, Step: c.Manifest.Step, Eval: metrics}, errors.Join(err, w.close())
 }

@@ -197,3 +197,18 @@ func (s *Setup) steps(o data.Order) int64 {
 	}
 	return n
 }
+
+// OpenSource opens the job's training rows, or its eval rows.
+func OpenSource(j job.Job, dataDir string, eval bool) (data.Source, error) {
+	if !eval {
+		return openTrain(j, dataDir)
+	}
+	if j.Data.Eval.Format == "" {
+		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
+	}
+	columns, err := Columns(j, dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return openEval(j, dataDir, columns)
+}

@@ -253,7 +253,7 @@ func (w *worker) progress(done int64, m *Metrics) {
 	if w.cfg.Rank != 0 {
 		return
 	}
-	p := coord.Progress{Step: done}
+	p := coord.Progress{Step: done, Total: w.setup.steps(w.order)}
 	if w.recent.weight > 0 {
 		p.Loss = w.recent.loss / w.recent.weight
 	}

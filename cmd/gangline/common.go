@@ -1,0 +1,136 @@
+package main
+
+import (
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gangline/gangline/job"
+)
+
+// builtin is the job that runs when none is named: examples/ctr.yaml, of which
+// a test says that it is the same.
+//
+//go:embed builtin.yaml
+var builtin []byte
+
+// common are the flags of every command that takes a job.
+type common struct {
+	dataDir  string
+	settings []string
+	report   string
+	progress string
+	verbose  bool
+}
+
+func (c *common) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&c.dataDir, "data-dir", "", "directory that relative data paths are resolved against (default: the job file's)")
+	f.StringArrayVar(&c.settings, "set", nil, "lay a value over the job, as path.to.field=value (repeatable)")
+	f.StringVar(&c.report, "report", "", "write a report as one JSON object to this file")
+	f.StringVar(&c.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "log every decision on stderr")
+}
+
+// job reads the job named by the arguments, or the built-in one.
+func (c *common) job(args []string) (job.Job, error) {
+	switch c.progress {
+	case "auto", "tty", "plain", "none":
+	default:
+		return job.Job{}, requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", c.progress)}
+	}
+	if len(args) == 0 {
+		j, err := job.Parse("built-in job", builtin, c.settings)
+		return j, asRequest(err)
+	}
+	if c.dataDir == "" {
+		c.dataDir = filepath.Dir(args[0])
+	}
+	j, err := job.Read(args[0], c.settings)
+	if err != nil {
+		return j, requestError{err}
+	}
+	return j, asRequest(c.checkFiles(j))
+}
+
+// checkFiles finds missing files before anything is started.
+func (c *common) checkFiles(j job.Job) error {
+	if info, err := os.Stat(c.dataDir); err != nil || !info.IsDir() {
+		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
+	}
+	for _, s := range []struct{ field, path string }{
+		{"data.train.path", j.Data.Train.Path}, {"data.train.labels", j.Data.Train.Labels},
+		{"data.eval.path", j.Data.Eval.Path}, {"data.eval.labels", j.Data.Eval.Labels},
+	} {
+		path := s.path
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.dataDir, path)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return &job.FieldError{Field: s.field, Fix: fmt.Sprintf("there is no file %s; check --data-dir (now %s)", path, c.dataDir)}
+		}
+		if info.IsDir() {
+			return &job.FieldError{Field: s.field, Fix: path + " is a directory"}
+		}
+	}
+	return nil
+}
+
+// checkOut refuses a file to write whose directory is missing, before any work.
+func checkOut(flag, path string) error {
+	if path == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
+		return requestError{fmt.Errorf("%s %s: there is no directory %s", flag, path, filepath.Dir(path))}
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return requestError{fmt.Errorf("%s %s is a directory", flag, path)}
+	}
+	return nil
+}
+
+// asRequest marks an error as a wrong request.
+func asRequest(err error) error {
+	if err == nil {
+		return nil
+	}
+	return requestError{err}
+}
+
+// writeJSON writes a file whole or not at all.
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return writeWhole(path, func(f *os.File) error {
+		_, err := f.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// writeWhole lets write fill a new file and puts it in place of path.
+func writeWhole(path string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, err)
+	}
+	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(f.Name()))
+	}
+	return nil
+}

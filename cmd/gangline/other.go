@@ -1,0 +1,201 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/strategy"
+	"github.com/gangline/gangline/train"
+)
+
+// version of the next release.
+const version = "0.1.0-dev"
+
+func versionText() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return version + "+" + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return version
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  gangline version",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "gangline %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+func newEval() *cobra.Command {
+	var f common
+	var from string
+	cmd := &cobra.Command{
+		Use:   "eval JOB.yaml",
+		Short: "Test the parameters of a checkpoint on the job's eval rows",
+		Example: `  gangline eval job.yaml --checkpoint ckpt
+  gangline eval job.yaml --checkpoint ckpt/step-000000000500 --set data.eval.path=other.svm`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			j, err := f.job(args)
+			if err != nil {
+				return err
+			}
+			if from == "" {
+				from = j.Checkpoint.Dir
+			}
+			if err := checkOut("--report", f.report); err != nil {
+				return err
+			}
+			m, err := train.Evaluate(c.Context(), j, f.dataDir, from)
+			if err != nil {
+				return err
+			}
+			if f.report != "" {
+				if err := writeJSON(f.report, m); err != nil {
+					return err
+				}
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "step %d: %s\n", m.Step, metricsText(m.Eval))
+			return err
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&from, "checkpoint", "", "checkpoint directory, or a directory of them (default: the job's checkpoint.dir)")
+	return cmd
+}
+
+func newPlan() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Print or prove the plan of a job",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	cmd.AddCommand(newPlanShow(), newPlanCheck())
+	return cmd
+}
+
+// setupOf works out a job's plans.
+func setupOf(f *common, args []string) (*train.Setup, error) {
+	j, err := f.job(args)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := train.Columns(j, f.dataDir)
+	if err != nil {
+		return nil, err
+	}
+	return train.NewSetup(j, columns)
+}
+
+func newPlanShow() *cobra.Command {
+	var f common
+	var name string
+	cmd := &cobra.Command{
+		Use:     "show [JOB.yaml]",
+		Short:   "Print what every rank does in a step",
+		Example: "  gangline plan show examples/adult.yaml --data-dir DIR --set strategy.kind=ps",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := setupOf(&f, args)
+			if err != nil {
+				return err
+			}
+			p := s.Program.Plans[name]
+			if p == nil {
+				return requestError{fmt.Errorf("--plan %q: want %s or %s", name, strategy.StepPlan, strategy.EvalPlan)}
+			}
+			_, err = fmt.Fprint(c.OutOrStdout(), plan.Format(p))
+			return err
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&name, "plan", strategy.StepPlan, "which plan: step or eval")
+	return cmd
+}
+
+func newPlanCheck() *cobra.Command {
+	var f common
+	cmd := &cobra.Command{
+		Use:     "check [JOB.yaml]",
+		Short:   "Prove that the plans cannot hang and update every parameter once",
+		Example: "  gangline plan check examples/adult.yaml --data-dir DIR --set strategy.kind=allreduce --set strategy.workers=4",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			s, err := setupOf(&f, args) // which checks them
+			if err != nil {
+				return err
+			}
+			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+			for _, name := range []string{strategy.StepPlan, strategy.EvalPlan} {
+				p := s.Program.Plans[name]
+				tasks := 0
+				for _, r := range p.Ranks {
+					tasks += len(r)
+				}
+				fmt.Fprintf(t, "%s\tholds\t%d workers, %d stores, %d tasks, digest %.16s\n", name, len(p.Ranks), len(p.Stores), tasks, plan.Digest(p))
+			}
+			return t.Flush()
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func newData() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "data",
+		Short: "Look at data",
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var f common
+	var n int
+	var eval bool
+	head := &cobra.Command{
+		Use:     "head [JOB.yaml]",
+		Short:   "Print the columns and first rows of a job's data",
+		Example: "  gangline data head examples/adult.yaml --data-dir DIR -n 3",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if n < 1 {
+				return requestError{fmt.Errorf("-n %d: want at least 1", n)}
+			}
+			j, err := f.job(args)
+			if err != nil {
+				return err
+			}
+			return printHead(c, j, &f, n, eval)
+		},
+	}
+	f.add(head)
+	head.Flags().IntVarP(&n, "rows", "n", 5, "how many rows")
+	head.Flags().BoolVar(&eval, "eval", false, "of the eval rows instead of the training rows")
+	cmd.AddCommand(head)
+	return cmd
+}
+
+func printHead(c *cobra.Command, j job.Job, f *common, n int, eval bool) error {
+	src, err := train.OpenSource(j, f.dataDir, eval)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return data.Head(c.OutOrStdout(), src, n)
+}

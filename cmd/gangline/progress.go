@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train"
+)
+
+// plainEvery is the least time between two plain lines without a metric.
+const plainEvery = 2 * time.Second
+
+// progress shows how far the run is: one live line on a terminal, a line now
+// and then elsewhere. What others write passes through it, so that the live
+// line stays whole.
+type progress struct {
+	mode string // tty, plain, none
+	name string
+
+	mu    sync.Mutex
+	w     io.Writer
+	start time.Time
+	first int64 // the first step heard of, where the estimate begins
+	last  time.Time
+	live  bool // the terminal's last line is ours
+}
+
+func newProgress(mode string, w io.Writer, j job.Job) *progress {
+	if mode == "auto" {
+		mode = "plain"
+		if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			mode = "tty"
+		}
+	}
+	return &progress{mode: mode, w: w, name: j.Name, first: -1}
+}
+
+// update takes news of rank 0.
+func (p *progress) update(_ int, n coord.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if p.first < 0 || n.Step < p.first { // a restart begins anew
+		p.start, p.first = now, n.Step
+	}
+	switch {
+	case p.mode == "none":
+	case p.mode == "tty":
+		fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(n, now))
+		p.live = true
+		if n.MetricName != "" {
+			fmt.Fprintln(p.w)
+			p.live = false
+		}
+	case n.MetricName != "" || now.Sub(p.last) >= plainEvery:
+		fmt.Fprintln(p.w, p.line(n, now))
+		p.last = now
+	}
+}
+
+// line is what is said of one message.
+func (p *progress) line(n coord.Progress, now time.Time) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  step %d", p.name, n.Step)
+	if n.Total > 0 {
+		fmt.Fprintf(&b, "/%d", n.Total)
+	}
+	if n.Loss > 0 {
+		fmt.Fprintf(&b, "  loss %.5f", n.Loss)
+	}
+	if n.MetricName != "" {
+		fmt.Fprintf(&b, "  %s %.5f", n.MetricName, n.Metric)
+	}
+	if n.ExamplesPerSecond > 0 {
+		fmt.Fprintf(&b, "  %.0f examples/s", n.ExamplesPerSecond)
+	}
+	if done := n.Step - p.first; n.Total > n.Step && done > 0 {
+		left := now.Sub(p.start).Seconds() / float64(done) * float64(n.Total-n.Step)
+		fmt.Fprintf(&b, "  %s left", (time.Duration(left) * time.Second).Round(time.Second))
+	}
+	return b.String()
+}
+
+// Write passes on lines of others.
+func (p *progress) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+	return p.w.Write(text)
+}
+
+// end leaves the terminal clean.
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clear()
+}
+
+func (p *progress) clear() {
+	if p.live {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.live = false
+	}
+}
+
+// withoutVerdicts drops the last words of ranks, which the launcher's own error
+// repeats once for all.
+type withoutVerdicts struct{ w io.Writer }
+
+// Write implements io.Writer; it is given whole lines.
+func (v *withoutVerdicts) Write(line []byte) (int, error) {
+	if bytes.Contains(line, []byte("] "+errorPrefix)) {
+		return len(line), nil
+	}
+	return v.w.Write(line)
+}
+
+// printTable writes the closing table.
+func printTable(w io.Writer, r *train.Report) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	row("job", "%s, %s, %d workers, %d servers", r.Job, r.Strategy.Kind, r.Strategy.Workers, r.Strategy.Servers)
+	row("steps", "%d (%d skipped), %d examples in %.1f s, %.0f examples/s", r.Steps, r.Skipped, r.Examples, r.Seconds, r.ExamplesPerSecond)
+	if r.TrainLoss != nil && r.Objective != nil {
+		row("train", "loss %.5f, objective %.5f", *r.TrainLoss, *r.Objective)
+	}
+	if e := r.Eval; e != nil {
+		row("test", "%s", metricsText(*e))
+		if e.AUCShare != nil {
+			row("", "%.2f %% of the best possible AUC, %.5f", 100**e.AUCShare, *e.BestAUC)
+		}
+	}
+	row("parameters", "%d, sha256 %.16s", r.Params, r.ParamsSHA256)
+	row("gradients", "%d pushed = %d applied + %d dropped + %d pending", r.Gradients.Pushed, r.Gradients.Applied, r.Gradients.Dropped, r.Gradients.Pending)
+	row("traffic", "%.1f MB in %d messages", float64(r.BytesSent)/1e6, r.MessagesSent)
+	for _, s := range r.StepTime {
+		row(fmt.Sprintf("worker %d", s.Rank), "compute %.2f s, update %.2f, communication %.2f, input %.2f, idle %.2f",
+			s.Compute, s.Update, s.Communication, s.Input, s.Wait)
+	}
+	for i, why := range r.Restarts {
+		row(fmt.Sprintf("restart %d", i+1), "%s", why)
+	}
+	if r.BadRowsSkipped > 0 {
+		row("bad rows", "%d skipped", r.BadRowsSkipped)
+	}
+	if r.Checkpoint != "" {
+		row("checkpoint", "%s", r.Checkpoint)
+	}
+	if err := t.Flush(); err != nil {
+		return // stdout is gone; the report file says it all
+	}
+}
+
+// metricsText lists the metrics that there are.
+func metricsText(m train.Metrics) string {
+	var parts []string
+	for _, x := range []struct {
+		name  string
+		value *float64
+	}{{"AUC", m.AUC}, {"accuracy", m.Accuracy}, {"log loss", m.LogLoss}, {"RMSE", m.RMSE}} {
+		if x.value != nil {
+			parts = append(parts, fmt.Sprintf("%s %.5f", x.name, *x.value))
+		}
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d rows", m.Rows)), ", ")
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/launch"
+	"github.com/gangline/gangline/train"
+)
+
+// trainFlags are the flags of train.
+type trainFlags struct {
+	common
+	trace  string
+	resume bool
+}
+
+func newTrain() *cobra.Command {
+	var f trainFlags
+	cmd := &cobra.Command{
+		Use:   "train [JOB.yaml]",
+		Short: "Train a model on processes of this machine, or as one rank of a cluster",
+		Long: `Train runs the job's workers and servers as processes of this program on this
+machine. Where GANGLINE_ADDRESS and a rank are set in the environment (by
+Slurm, Open MPI, or a shell; GANGLINE_RANK, GANGLINE_WORLD_SIZE,
+GANGLINE_ADDRESS, GANGLINE_TOKEN), it is one rank of that job instead, and
+rank 0 coordinates.
+
+Without a job it runs a built-in one: an embedding model on generated click data,
+2 workers and 2 servers.`,
+		Example: `  gangline train
+  gangline train examples/adult.yaml --data-dir DIR --set strategy.kind=ps
+  gangline train examples/mnist.yaml --data-dir DIR --report out.json --trace trace.json
+  gangline train job.yaml --set checkpoint.dir=ckpt --set checkpoint.every=500 --resume`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return f.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	f.add(cmd)
+	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
+	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in checkpoint.dir, if there is one")
+	return cmd
+}
+
+func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if f.resume {
+		f.settings = append(f.settings, "checkpoint.resume=true")
+	}
+	j, err := f.job(args)
+	if err != nil {
+		return err
+	}
+	place, joins, err := launch.FromEnv(os.LookupEnv)
+	if err != nil {
+		return requestError{err}
+	}
+	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
+		if err := checkOut(flag, path); err != nil {
+			return err
+		}
+	}
+	_, launched := os.LookupEnv(launch.EnvParent)
+	switch {
+	case joins && (launched || place.Rank > 0):
+		return f.rank(ctx, j, place, stderr)
+	case joins:
+		return f.lead(ctx, j, place, stdout, stderr)
+	}
+	return f.launch(ctx, j, stdout, stderr)
+}
+
+// logger is what ranks and the launcher log with.
+func (f *trainFlags) logger(w io.Writer) *slog.Logger {
+	level := slog.LevelWarn
+	if f.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}
+
+// rank is the life of one rank that somebody else started.
+func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, stderr io.Writer) error {
+	if want := j.Strategy.Workers + j.Strategy.Servers; place.World != want {
+		return &job.FieldError{Field: "strategy.workers", Fix: fmt.Sprintf("the job has %d ranks (%d workers, %d servers), %s started %d",
+			want, j.Strategy.Workers, j.Strategy.Servers, place.Source, place.World)}
+	}
+	ctx, stop, err := launch.WatchParent(ctx, os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	_, err = train.Run(ctx, train.Config{
+		Job: j, DataDir: f.dataDir, Rank: place.Rank, Address: place.Address, Token: place.Token, Attempt: place.Attempt,
+		TraceFile: f.spansOf(place.Rank), Logger: f.logger(stderr),
+	})
+	if verdict, ok := errors.AsType[*coord.AbortError](err); ok {
+		return fmt.Errorf("%w: %w", errSaid, verdict) // the coordinator has it already
+	}
+	return err
+}
+
+// spansOf is the file in which a rank leaves its spans.
+func (f *trainFlags) spansOf(rank int) string {
+	if f.trace == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s.rank%d", f.trace, rank)
+}
+
+// launch starts all ranks here and closes the run.
+func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Writer) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("cannot find this program to start it again: %w", err)
+	}
+	start := time.Now()
+	show := newProgress(f.progress, stderr, j)
+	world := j.Strategy.Workers + j.Strategy.Servers
+	outcome, err := launch.Run(ctx, launch.Config{
+		Exe: exe, Args: func(int, int) []string { return os.Args[1:] }, Env: os.Environ(), World: world,
+		Names:   func(rank int) string { return rankName(j, rank) },
+		Restart: launch.Restart{Max: j.Restart.Max},
+		Stderr:  &withoutVerdicts{show}, Logger: f.logger(show),
+		Coordinator: coord.ServerConfig{
+			JoinTimeout: time.Duration(j.Network.JoinTimeout),
+			OnProgress:  show.update,
+		},
+	})
+	show.end()
+	if err != nil {
+		f.removeSpans(world)
+		return err
+	}
+	var restarts []string
+	for _, r := range outcome.Restarts {
+		restarts = append(restarts, r.Reason)
+	}
+	return f.close(j, outcome.Reports, restarts, time.Since(start), stdout)
+}
+
+// rankName calls a rank by what it does.
+func rankName(j job.Job, rank int) string {
+	if rank < j.Strategy.Workers {
+		return fmt.Sprintf("worker %d", rank)
+	}
+	return fmt.Sprintf("server %d", rank-j.Strategy.Workers)
+}
+
+// lead is rank 0 of a job that a cluster started: it coordinates too.
+func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, stdout, stderr io.Writer) error {
+	start := time.Now()
+	show := newProgress(f.progress, stderr, j)
+	server, err := coord.NewServer(coord.ServerConfig{
+		World: place.World, Token: place.Token, JoinTimeout: time.Duration(j.Network.JoinTimeout),
+		Generation: uint64(place.Attempt) + 1, Logger: f.logger(show), OnProgress: show.update,
+	})
+	if err != nil {
+		return err
+	}
+	var listen net.ListenConfig
+	ln, err := listen.Listen(ctx, "tcp", place.Address)
+	if err != nil {
+		return errors.Join(fmt.Errorf("rank 0 cannot coordinate at %s: %w", place.Address, err), server.Close())
+	}
+	var serving sync.WaitGroup
+	var served error
+	serving.Go(func() { served = server.Serve(ln) })
+	err = f.rank(ctx, j, place, show)
+	outcome, verdict := coord.Outcome{}, err
+	if err == nil {
+		outcome, verdict = server.Wait(ctx)
+	} else {
+		server.Stop(err.Error())
+	}
+	err = errors.Join(verdict, server.Close())
+	serving.Wait()
+	show.end()
+	if err = errors.Join(err, served); err != nil {
+		return errors.New(err.Error()) // rank 0 says it for the job
+	}
+	return f.close(j, outcome.Reports, nil, time.Since(start), stdout)
+}
+
+// close writes report and trace, and the closing table.
+func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, wall time.Duration, stdout io.Writer) error {
+	ranks := make([]train.RankReport, len(texts))
+	for r, text := range texts {
+		if err := json.Unmarshal(text, &ranks[r]); err != nil {
+			return fmt.Errorf("the report of rank %d: %w", r, err)
+		}
+	}
+	report, err := train.NewReport(j, versionText(), ranks)
+	if err != nil {
+		return err
+	}
+	report.Restarts, report.WallSeconds = restarts, wall.Seconds()
+	if f.report != "" {
+		err = writeJSON(f.report, report)
+	}
+	if f.trace != "" {
+		err = errors.Join(err, f.mergeSpans(len(ranks)))
+	}
+	printTable(stdout, report)
+	return err
+}
