@@ -91,7 +91,6 @@ func (e *Exec) endStep(t *task, step int64, c int) {
 	e.last = step
 	e.steps++
 	r := e.results[c]
-	e.results[c] = Result{}
 	e.mu.Unlock()
 	var err error
 	if e.cfg.OnOutput != nil {
@@ -131,5 +130,4 @@ func (e *Exec) waited(l *lane, step int64, now time.Duration) {
 			Start: int64(l.quiet), End: int64(now),
 		})
 	}
-	l.quiet = now
 }

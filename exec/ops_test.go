@@ -59,7 +59,7 @@ func TestSendRecvDynamic(t *testing.T) {
 		d := newDraft(2, 2)
 		v := d.value("v", plan.Act, plan.NoState, tensor.Dynamic, 2)
 		r := d.value("r", plan.Act, plan.NoState, tensor.Dynamic, 2)
-		size := func(_ int, step int64) []int { return []int{int(5-2*step) * int(step%2), 2} }
+		size := func(_ int, step int64) []int { return []int{int(4-step) * int(step%2), 2} }
 		d.add([]int{0}, d.compute("make", nil, []plan.Ref{v}, from(size, func(_ int, s int64, i int) float64 { return float64(10*s) + float64(i) })))
 		d.add([]int{0}, plan.Task{Kind: plan.Send, Name: "send", Peer: 1, Tag: 4, In: []plan.Ref{v}, Lane: plan.LinkLane(1, false)}, "make")
 		d.add([]int{1}, plan.Task{Kind: plan.Recv, Name: "recv", Peer: 0, Tag: 4, Out: []plan.Ref{r}, Lane: plan.LinkLane(0, true)})
@@ -70,9 +70,9 @@ func TestSendRecvDynamic(t *testing.T) {
 			got = append(got, fmt.Sprint(get("r").Shape(), get("r").F64()))
 			return nil
 		}
-		_, errs := runAll(t, w, 3, d.config(0, w), cfg)
+		_, errs := runAll(t, w, 4, d.config(0, w), cfg)
 		must(t, errs)
-		if d := cmp.Diff([]string{"[0 2] []", "[3 2] [10 11 12 13 14 15]", "[0 2] []"}, got); d != "" {
+		if d := cmp.Diff([]string{"[0 2] []", "[3 2] [10 11 12 13 14 15]", "[0 2] []", "[1 2] [30 31]"}, got); d != "" {
 			t.Error(d)
 		}
 	})
@@ -171,25 +171,33 @@ func TestRows(t *testing.T) {
 	})
 }
 
-// Micro-batches of one value have memory of their own, and Add sums them.
+// Micro-batches of one value have memory of their own, but share parameters,
+// and Add sums them.
 func TestAddMicroBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDraft(1, 2)
 		g, sum := d.value("g", plan.Grad, plan.NoState, tensor.Dynamic), d.value("sum", plan.Grad, plan.NoState, tensor.Dynamic)
+		w := d.value("w", plan.Param, 0, 1)
 		var parts []plan.Ref
 		for m := range 3 {
-			r := plan.Ref{Value: g.Value, Micro: m}
+			r, p := plan.Ref{Value: g.Value, Micro: m}, plan.Ref{Value: w.Value, Micro: m}
 			parts = append(parts, r)
-			f := func(_ int, s int64, i int) float64 { return float64(int64(m) + s + int64(10*i)) }
-			d.add([]int{0}, d.compute(fmt.Sprint("part", m), nil, []plan.Ref{r}, from(func(int, int64) []int { return []int{2} }, f)))
+			d.add([]int{0}, d.compute(fmt.Sprint("part", m), []plan.Ref{p}, []plan.Ref{r}, func(int) run {
+				return func(step int64, in, out []*tensor.Tensor) error {
+					out[0].Resize(2)
+					out[0].F64()[0], out[0].F64()[1] = float64(m)+float64(step), in[0].Scalar()
+					return nil
+				}
+			}))
 		}
 		d.add([]int{0}, plan.Task{Kind: plan.Add, Name: "add", In: parts, Out: []plan.Ref{sum}, Lane: plan.Lane{Kind: plan.Device}})
 		cfg := d.config(0, nil)
+		cfg.State["w"] = tensor.From([]float64{11}, 1)
 		got, f := outputs("sum")
 		cfg.OnOutput = f
 		_, errs := runAll(t, nil, 2, cfg)
 		must(t, errs)
-		if d := cmp.Diff([][]float64{{3, 33}, {6, 36}}, got["sum"]); d != "" {
+		if d := cmp.Diff([][]float64{{3, 33}, {6, 33}}, got["sum"]); d != "" {
 			t.Error(d)
 		}
 	})
