@@ -167,6 +167,10 @@ func (a *attempt) judge(verdict error) error {
 	e := &RankError{Cause: cause}
 	if cause.Rank != coord.NoRank {
 		p := a.processes[cause.Rank]
+		if s := p.summary(); cause.Kind == coord.StreamLost && s.PID != 0 && !s.Killed {
+			// Its end came too late for the ranks to hear of it, but it says more.
+			e.Cause = &coord.AbortError{Rank: cause.Rank, Kind: coord.ProcessExited, Text: p.sentence() + " before it was done"}
+		}
 		e.Name, e.Request = p.name, p.request()
 		if cause.Kind != coord.Failed && cause.Kind != coord.Mismatch {
 			e.Lines, _ = p.output.last()

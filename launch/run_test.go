@@ -46,7 +46,9 @@ func config(t *testing.T, mode string) (Config, *safeBuffer) {
 		}
 	})
 	return Config{
-		Exe: exe, Env: os.Environ(), World: 3, Stderr: out,
+		Exe: exe, World: 3, Stderr: out,
+		// The race detector makes every program sleep for a second at its end.
+		Env:    append(os.Environ(), "GORACE=atexit_sleep_ms=0"),
 		Args:   func(int, int) []string { return []string{mode} },
 		Names:  func(rank int) string { return fmt.Sprintf("worker %d", rank) },
 		Logger: slog.New(slog.NewTextHandler(logs, nil)),
