@@ -10,10 +10,20 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
+// directMax bounds in bytes what an all-reduce sums in one step, each rank with
+// each: the round trips of a ring cost more than the bytes it saves.
+const directMax = 4 << 10
+
+// runner performs a dense collective in place.
+type runner interface {
+	Run(ctx context.Context, t *tensor.Tensor) error
+	Bytes() int64
+}
+
 // group performs a collective on dense values of known size.
 type group struct {
 	operands
-	runner *collective.Runner
+	runner runner
 	// whole is where it runs: nil is Out itself.
 	whole *tensor.Tensor
 	// give and take are the ranges of the whole, in bytes, that In is copied to
@@ -66,7 +76,12 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if o.take.hi-o.take.lo < elems*in.DType.Size() {
 		o.whole = tensor.New(in.DType, elems)
 	}
-	s, err := scheduleOf(t.Op, n, in.Shape.Elems() == out.Shape.Elems())
+	same := in.Shape.Elems() == out.Shape.Elems()
+	if t.Op == plan.AllReduce && same && elems*in.DType.Size() <= directMax {
+		o.runner, err = collective.NewDirect(party, in.DType, elems)
+		return o, err
+	}
+	s, err := scheduleOf(t.Op, n, same)
 	if err != nil {
 		return nil, err
 	}

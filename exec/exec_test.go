@@ -52,12 +52,22 @@ func checkLearn(t *testing.T, ranks, window int) {
 			}
 			next++
 		}
+		cfg.Trace = trace.NewRecorder(1000)
 		cfgs = append(cfgs, cfg)
 	}
 	execs, errs := runAll(t, w, steps, cfgs...)
 	must(t, errs)
 	want := l.want(steps, nil)
 	for r, e := range execs {
+		if w != nil {
+			st, bytes := w.Endpoint(r).Stats(), int64(0)
+			for _, s := range cfgs[r].Trace.Spans() {
+				bytes += s.Bytes
+			}
+			if bytes != st.BytesSent+st.BytesReceived || bytes == 0 {
+				t.Errorf("rank %d: spans have %d bytes, the endpoint %d + %d", r, bytes, st.BytesSent, st.BytesReceived)
+			}
+		}
 		got := cfgs[r].State["w"].F64()
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-12 {

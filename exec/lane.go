@@ -12,7 +12,7 @@ import (
 
 // work is a task of a step that a lane may run.
 type work struct {
-	ctx context.Context
+	ctx context.Context //nolint:containedctx // of the Run that gave the work out
 	plan.Ready
 }
 

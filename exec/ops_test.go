@@ -99,6 +99,7 @@ func TestCollectives(t *testing.T) {
 		want    func(rank int, step int64, i int) float64
 	}{
 		{op: plan.AllReduce, in: 6, out: 6, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 3000, out: 3000, want: func(_ int, s int64, i int) float64 { return sum(s, i) }}, // round a ring
 		{op: plan.AllReduce, in: 6, inPlace: true, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
 		{op: plan.Broadcast, in: 6, out: 6, want: func(_ int, s int64, i int) float64 { return element(0, s, i) }},
 		{op: plan.ReduceScatter, in: 6, out: 2, want: func(r int, s int64, i int) float64 { return sum(s, 2*r+i) }},

@@ -21,7 +21,7 @@ func TestDeadlineNamesTheMissingRank(t *testing.T) {
 	const deadline = 8 * time.Second
 	for kind, task := range map[string]func(*draft) plan.Task{
 		"collective": func(d *draft) plan.Task {
-			g := d.value("g", plan.Grad, plan.NoState, 4)
+			g := d.value("g", plan.Grad, plan.NoState, 4000)
 			return plan.Task{Kind: plan.Collective, Op: plan.AllReduce, In: []plan.Ref{g}, Out: []plan.Ref{g}, Lane: plan.Lane{Kind: plan.Group}}
 		},
 		"commit": func(d *draft) plan.Task {

@@ -46,18 +46,18 @@ type track struct {
 // by name.
 func WriteChrome(w io.Writer, spans []Span) error {
 	tracks, tids := layout(spans)
-	bw := bufio.NewWriter(w)
-	fmt.Fprint(bw, `{"displayTimeUnit":"ns","traceEvents":[`)
+	bw := bufio.NewWriter(w) // keeps the first error for Flush
+	_, _ = bw.WriteString(`{"displayTimeUnit":"ns","traceEvents":[`)
 	sep := "\n"
 	emit := func(e *event) error {
 		b, err := json.Marshal(e)
 		if err != nil {
 			return fmt.Errorf("trace: write chrome: %w", err)
 		}
-		fmt.Fprint(bw, sep)
+		_, _ = bw.WriteString(sep)
+		_, _ = bw.Write(b)
 		sep = ",\n"
-		_, err = bw.Write(b)
-		return err
+		return nil
 	}
 	if err := emitNames(tracks, tids, emit); err != nil {
 		return err
@@ -78,7 +78,7 @@ func WriteChrome(w io.Writer, spans []Span) error {
 			return err
 		}
 	}
-	fmt.Fprint(bw, "\n]}\n")
+	_, _ = bw.WriteString("\n]}\n")
 	if err := bw.Flush(); err != nil {
 		return fmt.Errorf("trace: write chrome: %w", err)
 	}

@@ -35,22 +35,31 @@ const (
 	categories
 )
 
-// names spells the categories in files.
-var names = [categories]string{"other", "compute", "communication", "wait", "input", "update"}
-
 // String returns the name used in files.
 func (c Category) String() string {
-	if c < categories {
-		return names[c]
+	switch c {
+	case Other:
+		return "other"
+	case Compute:
+		return "compute"
+	case Communication:
+		return "communication"
+	case Wait:
+		return "wait"
+	case Input:
+		return "input"
+	case Update:
+		return "update"
+	case categories:
 	}
 	return fmt.Sprintf("category(%d)", uint8(c))
 }
 
 // ParseCategory is the inverse of String.
 func ParseCategory(s string) (Category, error) {
-	for c, name := range names {
-		if name == s {
-			return Category(c), nil
+	for c := range categories {
+		if c.String() == s {
+			return c, nil
 		}
 	}
 	return Other, fmt.Errorf("trace: unknown category %q", s)
@@ -61,7 +70,7 @@ func (c Category) MarshalText() ([]byte, error) {
 	if c >= categories {
 		return nil, fmt.Errorf("trace: no name for %v", c)
 	}
-	return []byte(names[c]), nil
+	return []byte(c.String()), nil
 }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
