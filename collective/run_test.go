@@ -122,7 +122,7 @@ func TestRunner(t *testing.T) {
 				}
 			}
 		}
-		synctest.Test(t, func(t *testing.T) { checkRunner(t, gen(3), 3, tensor.F32, 1_000_003) })
+		synctest.Test(t, func(t *testing.T) { checkRunner(t, gen(3), 3, tensor.F64, 400_001) })
 		if t.Failed() {
 			t.Fatal(name)
 		}
