@@ -26,7 +26,7 @@ func awaitEnd(pid int) bool {
 // maxRSS returns the peak resident memory in bytes; Linux counts in KiB.
 func maxRSS(state *os.ProcessState) int64 {
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
-		return usage.Maxrss << 10
+		return int64(usage.Maxrss) << 10 //nolint:unconvert // it is an int32 on 32-bit systems
 	}
 	return 0
 }
