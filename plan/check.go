@@ -3,7 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -83,28 +83,21 @@ type checker struct {
 	dropped  int
 }
 
-// task adds a finding about a task.
+// task adds a finding about a task of a rank; of either there may be none.
 func (c *checker) task(rank, task int, format string, args ...any) {
-	c.add(&Finding{Rank: rank, Task: task, Name: c.name(rank, task), Text: fmt.Sprintf(format, args...)})
-}
-
-// rank adds a finding about a rank.
-func (c *checker) rank(rank int, format string, args ...any) {
-	c.add(&Finding{Rank: rank, Task: none, Text: fmt.Sprintf(format, args...)})
-}
-
-// plan adds a finding about the plan.
-func (c *checker) plan(format string, args ...any) {
-	c.add(&Finding{Rank: none, Task: none, Text: fmt.Sprintf(format, args...)})
-}
-
-func (c *checker) add(f *Finding) {
 	if len(c.findings) == MaxFindings {
 		c.dropped++
 		return
 	}
+	f := &Finding{Rank: rank, Task: task, Text: fmt.Sprintf(format, args...)}
+	if task != none {
+		f.Name = c.name(rank, task)
+	}
 	c.findings = append(c.findings, f)
 }
+
+// plan adds a finding about the plan.
+func (c *checker) plan(format string, args ...any) { c.task(none, none, format, args...) }
 
 func (c *checker) verdict() error {
 	if c.dropped > 0 {
@@ -126,24 +119,29 @@ func (c *checker) there(rank, task int) string {
 
 func (c *checker) value(v int) string { return word(c.p.Values[v].Name) }
 
-// isTable reports whether the stores hold the state by rows.
-func (c *checker) isTable(h *Holding) bool { return h.Store >= 0 && h.Lo == 0 && h.Hi == 0 }
+// at is the task of a place.
+func (c *checker) at(p place) *Task { return &c.p.Ranks[p.rank][p.task] }
+
+// lasts reports whether a value exists once, not once a step in flight.
+func (c *checker) lasts(v int) bool {
+	return c.p.Values[v].Class == Param || c.p.Values[v].Class == Slot
+}
+
+// stateOf is the parameter that a value belongs to.
+func (c *checker) stateOf(r Ref) int { return c.p.Values[r.Value].State }
+
+// isTable reports whether a store holds the state by rows.
+func isTable(h *Holding) bool { return h.Store >= 0 && h.Lo == 0 && h.Hi == 0 }
 
 // heldBy reports whether a rank holds a state, or a part of it.
 func (c *checker) heldBy(rank, state int) bool {
-	for i := range c.p.Holdings {
-		if h := &c.p.Holdings[i]; h.Rank == rank && h.State == state {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.p.Holdings, func(h Holding) bool { return h.Rank == rank && h.State == state })
 }
 
 // storesOf lists the stores that own a part of a state.
-func (c *checker) storesOf(state int) []int {
-	var stores []int
-	for i := range c.p.Holdings {
-		if h := &c.p.Holdings[i]; h.Store >= 0 && h.State == state && h.Owner {
+func (c *checker) storesOf(state int) (stores []int) {
+	for _, h := range c.p.Holdings {
+		if h.Store >= 0 && h.State == state && h.Owner {
 			stores = append(stores, h.Store)
 		}
 	}
@@ -151,13 +149,9 @@ func (c *checker) storesOf(state int) []int {
 }
 
 // ranksText is "rank 1" or "ranks 0 2".
-func ranksText(ranks []int) string {
-	words := make([]string, len(ranks))
-	for i, r := range ranks {
-		words[i] = strconv.Itoa(r)
-	}
+func ranksText(ranks []string) string {
 	if len(ranks) == 1 {
-		return "rank " + words[0]
+		return "rank " + ranks[0]
 	}
-	return "ranks " + strings.Join(words, " ")
+	return "ranks " + strings.Join(ranks, " ")
 }

@@ -40,11 +40,6 @@ func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 	return len(c.findings)+c.dropped == before
 }
 
-// lasts reports whether a value exists once, not once a step in flight.
-func (c *checker) lasts(v int) bool {
-	return c.p.Values[v].Class == Param || c.p.Values[v].Class == Slot
-}
-
 // use notes an access. A value that lasts has one life, whatever its Ref says.
 func (c *checker) use(uses map[Ref][]access, r Ref, task int, write bool) {
 	if c.lasts(r.Value) {
@@ -62,36 +57,27 @@ func (c *checker) use(uses map[Ref][]access, r Ref, task int, write bool) {
 
 // written proves that every reader comes after a writer of the same step, or
 // reads a state that the rank holds. What is pulled must have come from every
-// store that has a part of it.
+// store that has a part of it. A writer that comes earlier in the list but
+// unordered is for ordered to tell.
 func (c *checker) written(rank int, k *clocks, r Ref, uses []access) {
 	if c.lasts(r.Value) && c.heldBy(rank, r.Value) {
 		return
 	}
 	for _, u := range uses {
-		if !u.read {
-			continue
-		}
-		written, pulled, pulls := false, make(map[int]bool), false
+		written, pulls, from := !u.read, false, make(map[int]bool)
 		for _, w := range uses {
-			if !w.write || w.task == u.task {
-				continue
-			}
-			if t := &k.tasks[w.task]; t.Kind == Pull {
+			written = written || w.write && w.task < u.task
+			if w.pulls(k) {
 				pulls = true
-				pulled[t.Store] = pulled[t.Store] || k.before(w.task, u.task, 0)
+				from[k.tasks[w.task].Store] = k.before(w.task, u.task, 0)
 			}
-			// One that comes earlier, but unordered, is for ordered to tell.
-			written = written || w.task < u.task
 		}
-		if !written && !pulls {
+		if !written {
 			c.task(rank, u.task, "reads %s, which nothing before it has written: add what writes it, and wait for that", c.value(r.Value))
 			continue
 		}
-		if !pulls {
-			continue
-		}
-		for _, s := range c.storesOf(c.p.Values[r.Value].State) {
-			if !pulled[s] {
+		for _, s := range c.storesOf(c.stateOf(r)) {
+			if u.read && pulls && !from[s] {
 				c.task(rank, u.task, "may read a stale %s: it must wait for a pull of its part on store %d", c.value(r.Value), s)
 			}
 		}
@@ -99,52 +85,38 @@ func (c *checker) written(rank int, k *clocks, r Ref, uses []access) {
 }
 
 // ordered proves that no two tasks touch a value at once if one of them writes.
+// A value that lasts is one for all steps in flight; of others each step has
+// its own, and the window parts those that share memory.
 func (c *checker) ordered(rank int, k *clocks, r Ref, uses []access) {
-	for i, a := range uses {
-		for _, b := range uses[i+1:] {
-			// Two stores fill different parts.
-			if c.pulls(k, a) && c.pulls(k, b) && k.tasks[a.task].Store != k.tasks[b.task].Store {
-				continue
-			}
-			if (a.write || b.write) && !k.before(a.task, b.task, 0) {
-				c.task(rank, b.task, "%s %s while %s %s it: make it wait for task %d",
-					does(b), c.value(r.Value), c.there(rank, a.task), may(a), a.task)
-			}
-		}
+	steps := 1
+	if c.lasts(r.Value) {
+		steps = k.window
 	}
-	if !c.lasts(r.Value) {
-		return // every step in flight has its own, and the window parts the others
-	}
-	for d := 1; d < k.window; d++ {
-		when := fmt.Sprintf("%d steps before", d)
-		if d == 1 {
-			when = "the step before"
+	for d := range steps {
+		when := ""
+		if d > 0 {
+			when = fmt.Sprintf(" of step t-%d", d)
 		}
-		for _, a := range uses {
-			for _, b := range uses {
-				if (a.write || b.write) && !k.before(a.task, b.task, d) && !(c.pulls(k, a) && c.pulls(k, b)) {
-					c.task(rank, b.task, "%s %s while %s of %s %s it: make it wait for that (after=%d~%d)",
-						does(b), c.value(r.Value), c.there(rank, a.task), when, may(a), a.task, d)
+		for i, a := range uses {
+			for j, b := range uses {
+				fill := a.pulls(k) && b.pulls(k) // stores fill a value together
+				if d == 0 && i >= j || !a.write && !b.write || fill || k.before(a.task, b.task, d) {
+					continue
 				}
+				c.task(rank, b.task, "%ss %s while %s%s may still %s it: make it wait for that (after=%s)",
+					b.does(), c.value(r.Value), c.there(rank, a.task), when, a.does(), formatAfter([]Dep{{a.task, d}}))
 			}
 		}
 	}
 }
 
-func (c *checker) pulls(k *clocks, a access) bool { return a.write && k.tasks[a.task].Kind == Pull }
+func (a access) pulls(k *clocks) bool { return a.write && k.tasks[a.task].Kind == Pull }
 
-func does(a access) string {
+func (a access) does() string {
 	if a.write {
-		return "writes"
+		return "write"
 	}
-	return "reads"
-}
-
-func may(a access) string {
-	if a.write {
-		return "may still write"
-	}
-	return "may still read"
+	return "read"
 }
 
 // stores proves for one rank that a step's pulls see the parameters as the
@@ -168,7 +140,11 @@ func (c *checker) stores(rank int, k *clocks) {
 					c.task(rank, i, "may read store %d when this step has changed it already: make %s wait for it", t.Store, c.there(rank, m))
 				}
 			}
-			c.pullOwned(rank, i)
+			for _, r := range t.Out {
+				if !slices.Contains(c.storesOf(c.stateOf(r)), t.Store) {
+					c.task(rank, i, "store %d owns no part of %s", t.Store, c.value(c.stateOf(r)))
+				}
+			}
 		case Push:
 			if !slices.ContainsFunc(commits, func(m int) bool { return k.before(i, m, 0) }) && (t.Done == Stored || len(commits) > 0) {
 				c.task(rank, i, "no commit comes after it, so the gradient is never applied: make a commit wait for it")
@@ -177,16 +153,6 @@ func (c *checker) stores(rank int, k *clocks) {
 				c.task(rank, i, "ends when %v, which may be after the commit: it must be stored", t.Done)
 			}
 		case Feed, Compute, Send, Recv, Collective, Add, Commit:
-		}
-	}
-}
-
-// pullOwned proves that the store has what is pulled from it.
-func (c *checker) pullOwned(rank, task int) {
-	t := &c.p.Ranks[rank][task]
-	for _, r := range t.Out {
-		if v := &c.p.Values[r.Value]; !slices.Contains(c.storesOf(v.State), t.Store) {
-			c.task(rank, task, "store %d owns no part of %s", t.Store, c.value(v.State))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -37,7 +38,7 @@ func (c *checker) sameOrder(group, lead int, want []int, rank int, got []int) {
 		case here == there:
 			continue
 		case here == "" || len(got) < len(want) && here == c.signature(lead, want, n+1):
-			c.rank(rank, "takes no part in %s of rank %d on group %d: all members must", c.there(lead, want[n]), lead, group)
+			c.task(rank, none, "takes no part in %s of rank %d on group %d: all members must", c.there(lead, want[n]), lead, group)
 		case there == "" || len(want) < len(got) && there == c.signature(rank, got, n+1):
 			c.task(rank, got[n], "rank %d takes no part in it: all members of group %d must", lead, group)
 		default:
@@ -180,39 +181,37 @@ func (r *runner) end(all ...place) {
 
 // report says what a stuck rank waits in, and for whom.
 func (r *runner) report(rank int) {
-	for _, t := range r.cursors[rank].Running(nil) {
-		r.c.task(rank, t.Task, "hangs in step %d: %s", t.Step, r.missing(rank, t.Task))
-	}
-}
-
-func (r *runner) missing(rank, task int) string {
-	t := &r.c.p.Ranks[rank][task]
-	switch t.Kind {
-	case Send:
-		return r.noPartner(fmt.Sprintf("waits for rank %d to receive tag %d", t.Peer, t.Tag), rank, t, Recv)
-	case Recv:
-		return r.noPartner(fmt.Sprintf("waits for rank %d to send tag %d", t.Peer, t.Tag), rank, t, Send)
-	case Collective, Commit:
-		var absent []int
-		for _, m := range r.c.p.Groups[t.Group] {
-			if !slices.ContainsFunc(r.arrived[t.Group], func(at place) bool { return at.rank == m }) {
-				absent = append(absent, m)
+	for _, ready := range r.cursors[rank].Running(nil) {
+		t := &r.c.p.Ranks[rank][ready.Task]
+		why := ""
+		switch t.Kind {
+		case Send:
+			why = fmt.Sprintf("rank %d to receive tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, Recv))
+		case Recv:
+			why = fmt.Sprintf("rank %d to send tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, Send))
+		case Collective, Commit:
+			var absent, doing []string
+			for _, m := range r.c.p.Groups[t.Group] {
+				if !slices.ContainsFunc(r.arrived[t.Group], func(at place) bool { return at.rank == m }) {
+					absent = append(absent, strconv.Itoa(m))
+					doing = append(doing, r.doing(m))
+				}
 			}
+			why = fmt.Sprintf("%s in group %d; %s", ranksText(absent), t.Group, doing[0])
+		case Feed, Compute, Add, Pull, Push: // never wait for others
 		}
-		return fmt.Sprintf("waits in group %d for %s; %s", t.Group, ranksText(absent), r.doing(absent[0]))
-	case Feed, Compute, Add, Pull, Push:
+		r.c.task(rank, ready.Task, "hangs in step %d: waits for %s", ready.Step, why)
 	}
-	return "waits"
 }
 
-// noPartner completes a sentence about a message by what the peer does instead.
-func (r *runner) noPartner(waits string, rank int, t *Task, want Kind) string {
+// partner says what a peer does instead of its side of a message.
+func (r *runner) partner(rank int, t *Task, want Kind) string {
 	for i := range r.c.p.Ranks[t.Peer] {
 		if o := &r.c.p.Ranks[t.Peer][i]; o.Kind == want && o.Peer == rank && o.Tag == t.Tag {
-			return waits + "; " + r.doing(t.Peer) + ": change the order of its messages or of these"
+			return r.doing(t.Peer) + ": change the order of its messages or of these"
 		}
 	}
-	return fmt.Sprintf("%s; rank %d has no such %v: add it", waits, t.Peer, want)
+	return fmt.Sprintf("rank %d has no such %v: add it", t.Peer, want)
 }
 
 // doing says what a rank waits in.

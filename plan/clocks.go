@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // clocks tells which task of one rank ends before which begins, over some
 // steps of the window.
 //
@@ -21,23 +23,19 @@ func newClocks(tasks []Task, window, steps int) *clocks {
 	k := &clocks{tasks: tasks, window: window, pos: make([]int, len(tasks))}
 	lane, lanes := lanesOf(tasks)
 	k.lane, k.size = lane, make([]int, len(lanes))
-	previous := make([]int, len(lanes)) // the last task of a lane seen so far
 	for i := range tasks {
 		k.pos[i] = k.size[lane[i]]
 		k.size[lane[i]]++
-		previous[lane[i]] = i
 	}
-	k.at = make([]int, steps*len(tasks)*len(lanes))
+	n := len(tasks)
+	last := slices.Repeat([]int{none}, len(lanes)) // seen of each lane, as step·n + task
+	k.at = make([]int, steps*n*len(lanes))
 	for step := range steps {
 		for i := range tasks {
-			if k.pos[i] > 0 || step > 0 {
-				before := step
-				if k.pos[i] == 0 {
-					before--
-				}
-				k.follow(i, step, previous[lane[i]], before)
+			if before := last[lane[i]]; before != none {
+				k.follow(i, step, before%n, before/n)
 			}
-			previous[lane[i]] = i
+			last[lane[i]] = step*n + i
 			for _, d := range tasks[i].After {
 				if step >= d.Lag {
 					k.follow(i, step, d.Task, step-d.Lag)

@@ -56,50 +56,37 @@ type outline struct {
 }
 
 func outlineOf(p *Plan) *outline {
-	f := formatter{plan: p, unique: uniqueNames(p)}
+	c := &codec{values: p.Values, names: namesOf(p.Values)}
 	o := &outline{text: make(map[string]string)}
 	o.add("plan", "name="+word(p.Name), "window="+strconv.Itoa(p.Window), "ranks="+strconv.Itoa(len(p.Ranks)))
-	for i := range p.Values {
-		cells := f.value(i)
-		o.add("value "+cells[1], cells[2:]...)
-	}
-	for i := range p.Segs {
-		cells := f.seg(i)
-		o.add("segment "+cells[1], cells[2:]...)
-	}
-	for i := range p.Groups {
-		o.add("group "+strconv.Itoa(i), f.group(i)[1])
-	}
-	for i := range p.Stores {
-		o.add("store " + f.store(i)[1])
-	}
-	for i := range p.Holdings {
-		cells := f.holding(i)
-		o.add("holding "+cells[1]+" "+cells[4], cells[2:4]...)
+	for _, s := range sections(p) {
+		for _, cells := range c.rows(s) {
+			switch s.title {
+			case "holdings": // a state may be cut; who has a part tells it
+				o.add("holding "+cells[1]+" "+cells[4], cells[2:4]...)
+			default:
+				o.add(strings.TrimSuffix(s.title, "s")+" "+cells[1], cells[2:]...)
+			}
+		}
 	}
 	for rank, tasks := range p.Ranks {
-		keys := make([]string, len(tasks))
-		for i := range tasks {
-			keys[i] = verb(&tasks[i]) + " " + word(tasks[i].Name)
+		rows := c.rows(tasksOf(p, rank))
+		for i, cells := range rows {
+			waits := make([]string, len(tasks[i].After))
+			for j, d := range tasks[i].After {
+				on := "#" + strconv.Itoa(d.Task)
+				if d.Task >= 0 && d.Task < len(rows) {
+					on = rows[d.Task][2] + " " + rows[d.Task][3]
+				}
+				waits[j] = fmt.Sprintf("after (%s)~%d", on, d.Lag)
+			}
+			cells[5] = strings.Join(waits, " ")
 		}
-		for i := range tasks {
-			o.add(fmt.Sprintf("rank %d: %s", rank, keys[i]), f.unnumbered(&tasks[i], keys)...)
+		for _, cells := range rows {
+			o.add(fmt.Sprintf("rank %d: %s %s", rank, cells[2], cells[3]), cells[1], cells[4], cells[6], cells[5])
 		}
 	}
 	return o
-}
-
-// unnumbered is a task's text, with the tasks that it waits for by key.
-func (f *formatter) unnumbered(t *Task, keys []string) []string {
-	cells := []string{t.Lane.String(), settings(t), f.flow(t)}
-	for _, d := range t.After {
-		on := "#" + strconv.Itoa(d.Task)
-		if d.Task >= 0 && d.Task < len(keys) {
-			on = keys[d.Task]
-		}
-		cells = append(cells, fmt.Sprintf("after (%s)~%d", on, d.Lag))
-	}
-	return cells
 }
 
 func (o *outline) add(key string, cells ...string) {

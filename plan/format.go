@@ -11,34 +11,67 @@ import (
 	"unicode/utf8"
 )
 
+// MaxRanks bounds the ranks that Parse accepts, so that a short text cannot ask
+// for endless memory.
+const MaxRanks = 4096
+
 // Format returns the text form of a plan: one value, segment, holding or task
 // a line, in columns; ranks that follow each other and do the same share one
 // list. docs/plan.md explains it by an example. Equal plans have equal texts,
 // Parse reads a text back exactly, and a plan that Check refuses prints too.
 func Format(p *Plan) string {
-	f := formatter{plan: p, unique: uniqueNames(p)}
-	f.line("plan " + word(p.Name) + " window=" + strconv.Itoa(p.Window))
-	f.section("values", len(p.Values), f.value)
-	f.section("segments", len(p.Segs), f.seg)
-	f.section("groups", len(p.Groups), f.group)
-	f.section("stores", len(p.Stores), f.store)
-	f.section("holdings", len(p.Holdings), f.holding)
+	var b strings.Builder
+	c := &codec{values: p.Values, names: namesOf(p.Values)}
+	fmt.Fprintf(&b, "plan %s window=%d\n", word(p.Name), p.Window)
+	for _, s := range sections(p) {
+		if s.len() > 0 {
+			fmt.Fprintf(&b, "\n%s\n%s", s.title, c.table(s))
+		}
+	}
 	for first := 0; first < len(p.Ranks); {
-		rows := f.tasks(p.Ranks[first])
+		list := c.table(tasksOf(p, first))
 		last := first
-		for last+1 < len(p.Ranks) && slices.EqualFunc(rows, f.tasks(p.Ranks[last+1]), slices.Equal[[]string]) {
+		for last+1 < len(p.Ranks) && c.table(tasksOf(p, last+1)) == list {
 			last++
 		}
-		f.line("")
-		if first == last {
-			f.line("rank " + strconv.Itoa(first))
-		} else {
-			f.line(fmt.Sprintf("ranks %d-%d", first, last))
+		who := fmt.Sprintf("rank %d", first)
+		if last > first {
+			who = fmt.Sprintf("ranks %d-%d", first, last)
 		}
-		f.table(rows)
+		fmt.Fprintf(&b, "\n%s\n%s", who, list)
 		first = last + 1
 	}
-	return f.text.String()
+	return b.String()
+}
+
+// Parse reads the text form back. An error names the line. What it returns is
+// well spelt, which does not mean that it is right: that is for Check to say.
+func Parse(text string) (*Plan, error) {
+	// A line may name a value that stands below it: a first reading finds the names.
+	p, err := parse(text, nil)
+	if err != nil {
+		return nil, err
+	}
+	return parse(text, namesOf(p.Values))
+}
+
+func parse(text string, names map[string]int) (*Plan, error) {
+	p := &parser{plan: &Plan{}, names: names}
+	n := 0
+	for line := range strings.SplitSeq(text, "\n") {
+		n++
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		if err := p.line(line); err != nil {
+			return nil, fmt.Errorf("plan: line %d: %w", n, err)
+		}
+	}
+	if p.row == nil {
+		return nil, fmt.Errorf("plan: no line begins with \"plan\"")
+	}
+	p.shareList()
+	return p.plan, nil
 }
 
 // Digest returns the SHA-256 of the text form in hex: what ranks compare before
@@ -48,12 +81,11 @@ func Digest(p *Plan) string { return digest(Format(p)) }
 // ProgramDigest returns the digest of all plans of a program, their names in
 // it, and its cycle.
 func ProgramDigest(p *Program) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "program cycle=%q\n", p.Cycle)
+	text := fmt.Sprintf("program cycle=%q\n", p.Cycle)
 	for _, name := range slices.Sorted(maps.Keys(p.Plans)) {
-		fmt.Fprintf(&b, "%q %s\n", name, Digest(p.Plans[name]))
+		text += fmt.Sprintf("%q %s\n", name, Digest(p.Plans[name]))
 	}
-	return digest(b.String())
+	return digest(text)
 }
 
 func digest(text string) string {
@@ -61,42 +93,49 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-type formatter struct {
-	plan   *Plan
-	unique map[string]bool // names that one value only has
-	text   strings.Builder
+// section is a list of a plan as lines.
+type section struct {
+	title  string
+	len    func() int
+	grow   func()
+	record func(c *codec, i int)
 }
 
-// uniqueNames tells which names say which value is meant.
-func uniqueNames(p *Plan) map[string]bool {
-	unique := make(map[string]bool, len(p.Values))
-	for i := range p.Values {
-		_, twice := unique[p.Values[i].Name]
-		unique[p.Values[i].Name] = !twice
+func sectionOf[T any](title string, list *[]T, record func(*codec, int, *T)) section {
+	return section{
+		title:  title,
+		len:    func() int { return len(*list) },
+		grow:   func() { *list = append(*list, *new(T)) },
+		record: func(c *codec, i int) { record(c, i, &(*list)[i]) },
 	}
-	return unique
 }
 
-func (f *formatter) line(s string) {
-	f.text.WriteString(s)
-	f.text.WriteByte('\n')
-}
-
-func (f *formatter) section(title string, n int, row func(i int) []string) {
-	if n == 0 {
-		return
+func sections(p *Plan) []section {
+	return []section{
+		sectionOf("values", &p.Values, (*codec).value),
+		sectionOf("segments", &p.Segs, (*codec).seg),
+		sectionOf("groups", &p.Groups, (*codec).group),
+		sectionOf("stores", &p.Stores, (*codec).store),
+		sectionOf("holdings", &p.Holdings, (*codec).holding),
 	}
-	f.line("")
-	f.line(title)
-	rows := make([][]string, n)
+}
+
+func tasksOf(p *Plan, rank int) section { return sectionOf("rank", &p.Ranks[rank], (*codec).task) }
+
+// rows writes the lines of a section as cells.
+func (c *codec) rows(s section) [][]string {
+	rows := make([][]string, s.len())
 	for i := range rows {
-		rows[i] = row(i)
+		c.cells = nil
+		s.record(c, i)
+		rows[i] = c.cells
 	}
-	f.table(rows)
+	return rows
 }
 
-// table writes rows in columns; the last cell of a row is not padded.
-func (f *formatter) table(rows [][]string) {
+// table writes a section in columns: numbers to the right, all else to the left.
+func (c *codec) table(s section) string {
+	rows := c.rows(s)
 	var width []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -106,183 +145,105 @@ func (f *formatter) table(rows [][]string) {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
+	var b strings.Builder
 	for _, row := range rows {
-		var b strings.Builder
+		line := ""
 		for i, cell := range row {
-			b.WriteString("  ")
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
 			if i == 0 {
-				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
+				pad, cell = cell, pad
 			}
-			b.WriteString(cell)
-			if i > 0 {
-				b.WriteString(strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell)))
-			}
+			line += "  " + cell + pad
 		}
-		f.line(strings.TrimRight(b.String(), " "))
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
+	return b.String()
 }
 
-func (f *formatter) value(i int) []string {
-	v := &f.plan.Values[i]
-	var more attrs
-	if own := v.Class == Param && v.State == i; !own && v.State != NoState {
-		more.add("of", f.name(v.State))
-	} else if v.Class == Param && v.State == NoState {
-		more.add("of", "#-1")
-	}
-	more.number("arena", v.Arena, false)
-	more.number("offset", v.Offset, false)
-	return []string{strconv.Itoa(i), word(v.Name), v.DType.String(), v.Shape.String(), v.Class.String(), more.String()}
+// parser reads a text line by line.
+type parser struct {
+	plan  *Plan
+	names map[string]int // nil in the first reading
+	row   func(*codec)   // reads a line of the section; nil before the first line
+	share int            // ranks after the last that have its list too
 }
 
-func (f *formatter) seg(i int) []string {
-	s := &f.plan.Segs[i]
-	var more attrs
-	if s.Update != NoState {
-		more.add("updates", f.name(s.Update))
+func (p *parser) line(line string) error {
+	cells, err := split(line)
+	if err != nil {
+		return err
 	}
-	if s.FLOPs != 0 {
-		more.add("flops", strconv.FormatInt(s.FLOPs, 10))
-	}
-	return []string{strconv.Itoa(i), word(s.Name), more.String()}
-}
-
-func (f *formatter) group(i int) []string {
-	ranks := make([]string, len(f.plan.Groups[i]))
-	for j, r := range f.plan.Groups[i] {
-		ranks[j] = strconv.Itoa(r)
-	}
-	return []string{strconv.Itoa(i), strings.Join(ranks, " ")}
-}
-
-func (f *formatter) store(i int) []string {
-	return []string{strconv.Itoa(i), word(f.plan.Stores[i].Name)}
-}
-
-func (f *formatter) holding(i int) []string {
-	h := &f.plan.Holdings[i]
-	var who attrs
-	if h.Rank != none {
-		who.add("rank", strconv.Itoa(h.Rank))
-	}
-	if h.Store != none {
-		who.add("store", strconv.Itoa(h.Store))
-	}
-	role := "copy"
-	if h.Owner {
-		role = "owner"
-	}
-	return []string{strconv.Itoa(i), f.name(h.State), fmt.Sprintf("%d..%d", h.Lo, h.Hi), role, who.String()}
-}
-
-func (f *formatter) tasks(tasks []Task) [][]string {
-	rows := make([][]string, len(tasks))
-	for i := range tasks {
-		t := &tasks[i]
-		rows[i] = []string{strconv.Itoa(i), t.Lane.String(), verb(t), word(t.Name), settings(t), after(t.After), f.flow(t)}
-	}
-	return rows
-}
-
-// verb is the kind, or the operation of a collective.
-func verb(t *Task) string {
-	if t.Kind == Collective && t.Op != NoOp {
-		return t.Op.String()
-	}
-	return t.Kind.String()
-}
-
-// settings are the fields that the kind of task reads, and others if set.
-func settings(t *Task) string {
-	var a attrs
-	a.number("seg", t.Seg, t.Kind == Compute)
-	a.number("peer", t.Peer, t.Kind == Send || t.Kind == Recv)
-	a.number("group", t.Group, t.Kind == Collective || t.Kind == Commit)
-	a.number("store", t.Store, t.Kind == Pull || t.Kind == Push)
-	if t.Kind != Collective && t.Op != NoOp {
-		a.add("op", t.Op.String())
-	}
-	if t.Tag != 0 {
-		a.add("tag", strconv.FormatUint(uint64(t.Tag), 10))
-	}
-	if t.Order != Any {
-		a.add("order", t.Order.String())
-	}
-	if t.Done != Stored {
-		a.add("done", t.Done.String())
-	}
-	return a.String()
-}
-
-// after is "after=3,5~1": task 3, and task 5 of one step before.
-func after(deps []Dep) string {
-	if len(deps) == 0 {
-		return ""
-	}
-	parts := make([]string, len(deps))
-	for i, d := range deps {
-		parts[i] = strconv.Itoa(d.Task)
-		if d.Lag != 0 {
-			parts[i] += "~" + strconv.Itoa(d.Lag)
-		}
-	}
-	return "after=" + strings.Join(parts, ",")
-}
-
-func (f *formatter) flow(t *Task) string {
-	parts := make([]string, 0, len(t.In)+len(t.Out)+1)
-	for _, r := range t.In {
-		parts = append(parts, f.ref(r))
-	}
-	parts = append(parts, "->")
-	for _, r := range t.Out {
-		parts = append(parts, f.ref(r))
-	}
-	return strings.Join(parts, " ")
-}
-
-// ref is the name of a value, with @micro or @micro:use where they are not 0.
-func (f *formatter) ref(r Ref) string {
-	s := f.name(r.Value)
+	c := &codec{reading: true, names: p.names, cells: cells}
 	switch {
-	case r.Use != 0:
-		s += fmt.Sprintf("@%d:%d", r.Micro, r.Use)
-	case r.Micro != 0:
-		s += fmt.Sprintf("@%d", r.Micro)
+	case line[0] != ' ':
+		c.fail(p.header(c))
+	case p.row == nil:
+		return fmt.Errorf("the text must begin with the line \"plan\"")
+	default:
+		p.row(c)
 	}
-	return s
+	if len(c.cells) > 0 {
+		c.fail(fmt.Errorf("%q is not understood here", c.cells[0]))
+	}
+	return c.err
 }
 
-// name is the name of a value, or #index where no name tells it.
-func (f *formatter) name(value int) string {
-	if value >= 0 && value < len(f.plan.Values) && f.unique[f.plan.Values[value].Name] {
-		return word(f.plan.Values[value].Name)
+// header begins a section.
+func (p *parser) header(c *codec) error {
+	p.shareList()
+	title := c.take("a section")
+	if (title == "plan") != (p.row == nil) {
+		return fmt.Errorf("%q out of place: the text begins with the one line \"plan\"", title)
 	}
-	return "#" + strconv.Itoa(value)
+	switch title {
+	case "plan":
+		p.row = func(c *codec) { c.fail(fmt.Errorf("want a section, such as \"values\"")) }
+		text(c, "a name", &p.plan.Name, word, unword)
+		c.number("window", &p.plan.Window, true)
+		return nil
+	case "rank", "ranks":
+		return p.ranks(c.take("a rank"))
+	}
+	for _, s := range sections(p.plan) {
+		if s.title == title {
+			p.read(s)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown section %q: want values, segments, groups, stores, holdings, rank or ranks", title)
 }
 
-// attrs are settings of the form key=value.
-type attrs []string
-
-func (a *attrs) add(key, value string) { *a = append(*a, key+"="+value) }
-
-func (a *attrs) number(key string, n int, always bool) {
-	if n != 0 || always {
-		a.add(key, strconv.Itoa(n))
+// read makes lines be read as records of a section.
+func (p *parser) read(s section) {
+	p.row = func(c *codec) {
+		s.grow()
+		s.record(c, s.len()-1)
 	}
 }
 
-func (a attrs) String() string { return strings.Join(a, " ") }
+// ranks begins the list of rank "3", or of ranks "0-2".
+func (p *parser) ranks(who string) error {
+	lo, hi, both := strings.Cut(who, "-")
+	if !both {
+		hi = lo
+	}
+	first, err1 := strconv.Atoi(lo)
+	last, err2 := strconv.Atoi(hi)
+	if err1 != nil || err2 != nil || last < first || last >= MaxRanks {
+		return fmt.Errorf("ranks %q: want one number or two that ascend, below %d", who, MaxRanks)
+	}
+	if first != len(p.plan.Ranks) {
+		return fmt.Errorf("rank %d out of place: want rank %d", first, len(p.plan.Ranks))
+	}
+	p.plan.Ranks = append(p.plan.Ranks, nil)
+	p.share = last - first
+	p.read(tasksOf(p.plan, first))
+	return nil
+}
 
-// word is a name as it stands in the text: quoted unless it is plain.
-func word(name string) string {
-	plain := name != "" && name != "->"
-	for i := 0; i < len(name) && plain; i++ {
-		c := name[i]
-		plain = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("_./-+:", c) >= 0
+// shareList ends a list by giving its copies to the ranks that share it.
+func (p *parser) shareList() {
+	for ; p.share > 0; p.share-- {
+		p.plan.Ranks = append(p.plan.Ranks, CloneTasks(p.plan.Ranks[len(p.plan.Ranks)-1]))
 	}
-	if plain {
-		return name
-	}
-	return strconv.Quote(name)
 }

@@ -81,7 +81,7 @@ func (l Lane) String() string {
 func ParseLane(s string) (l Lane, err error) {
 	kind, id, dotted := strings.Cut(s, ".")
 	if l.Kind, err = ParseLaneKind(kind); err == nil && dotted {
-		err = number(&l.ID)(id)
+		l.ID, err = atoi(id)
 	}
 	return l, err
 }

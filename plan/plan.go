@@ -17,7 +17,11 @@
 // once per step in flight, Param and Slot once.
 package plan
 
-import "github.com/gangline/gangline/tensor"
+import (
+	"slices"
+
+	"github.com/gangline/gangline/tensor"
+)
 
 // Kind is what a task does.
 type Kind uint8
@@ -227,4 +231,15 @@ type Program struct {
 	Plans map[string]*Plan
 	// Cycle is the order in which the driver runs plans, repeated.
 	Cycle []string
+}
+
+// CloneTasks returns a copy that shares nothing with the list.
+func CloneTasks(tasks []Task) []Task {
+	c := slices.Clone(tasks)
+	for i := range c {
+		c[i].In = slices.Clone(c[i].In)
+		c[i].Out = slices.Clone(c[i].Out)
+		c[i].After = slices.Clone(c[i].After)
+	}
+	return c
 }

@@ -105,7 +105,7 @@ func TestPlantedFaults(t *testing.T) {
 			{"a gradient is not looked at by the commit", func(t *testing.T, p *plan.Plan) {
 				m := &p.Ranks[0][find(t, p, 0, "commit step", 0)]
 				m.In = m.In[:3]
-			}, []string{"rank 0: task", "no commit has looked whether"}},
+			}, []string{"rank 0: task", "no commit looks whether"}},
 			{"the commit is over some of the workers", func(t *testing.T, p *plan.Plan) {
 				p.Groups = append(p.Groups, []int{0, 1}, []int{2})
 				for r := range p.Ranks {
@@ -131,7 +131,7 @@ func TestPlantedFaults(t *testing.T) {
 			}, []string{"rank 0: task", "allreduce b", "does not come before it"}},
 			{"the reader's work is on the device", func(t *testing.T, p *plan.Plan) {
 				p.Ranks[0][0].Lane = plan.Lane{Kind: plan.Device}
-			}, []string{"rank 0: task 0 (feed batch)", "want a reader lane"}},
+			}, []string{"rank 0: task 0 (feed batch)", "is on lane device: want reader"}},
 			{"two owners", func(_ *testing.T, p *plan.Plan) { p.Holdings[2].Owner = true },
 				[]string{"two owners", "make one of them a copy"}},
 			{"nobody owns", func(_ *testing.T, p *plan.Plan) { p.Holdings[0].Owner = false },
