@@ -55,69 +55,6 @@ func (x *Exchange) Run(ctx context.Context, mine []byte) ([]byte, error) {
 	return x.all, nil
 }
 
-// Direct is an all-reduce of a small buffer: an Exchange whose parts every rank
-// adds up in the order of the group. It takes one step where a ring takes
-// 2(n-1), and a rank sends (n-1)B bytes where it would send about 2B, so it pays
-// while latency rules: below some kilobytes.
-//
-// Once warm, a Run allocates nothing. It is not safe for concurrent use.
-type Direct struct {
-	exchange *Exchange // nil if there is nothing to add
-	dtype    tensor.DType
-	elems    int
-}
-
-// NewDirect binds a sum of elems elements of type d.
-func NewDirect(p Party, d tensor.DType, elems int) (*Direct, error) {
-	if !d.IsFloat() || elems < 0 {
-		return nil, fmt.Errorf("collective: sum of %d elements of type %v", elems, d)
-	}
-	r := &Direct{dtype: d, elems: elems}
-	if elems == 0 {
-		return r, p.Validate()
-	}
-	var err error
-	r.exchange, err = NewExchange(p, elems*d.Size())
-	return r, err
-}
-
-// Bytes is what one Run moves: sent plus received.
-func (r *Direct) Bytes() int64 {
-	if r.exchange == nil {
-		return 0
-	}
-	return r.exchange.Bytes()
-}
-
-// Run sums t over the group, in place. Errors are those of Runner.Run.
-func (r *Direct) Run(ctx context.Context, t *tensor.Tensor) error {
-	if t.DType() != r.dtype || t.Elems() != r.elems {
-		return fmt.Errorf("collective: sum of %d %v elements given %d %v", r.elems, r.dtype, t.Elems(), t.DType())
-	}
-	if r.exchange == nil {
-		return nil
-	}
-	all, err := r.exchange.Run(ctx, t.Bytes())
-	if err != nil {
-		return err
-	}
-	if r.dtype == tensor.F32 {
-		sumParts(t.F32(), floats[float32](all))
-	} else {
-		sumParts(t.F64(), floats[float64](all))
-	}
-	return nil
-}
-
-// sumParts is dst = the sum of the parts of all, in order.
-func sumParts[T tensor.Float](dst, all []T) {
-	n := len(dst)
-	copy(dst, all)
-	for all = all[n:]; len(all) > 0; all = all[n:] {
-		add(dst, all[:n])
-	}
-}
-
 // run posts all, sends all, then waits for all. Ranks start with their next
 // neighbour so that not all call on the same one.
 func (x *Exchange) run(ctx context.Context, mine []byte) error {

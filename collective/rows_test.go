@@ -209,50 +209,6 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// A direct sum adds in the order of the group, the same bits on all ranks.
-func TestDirect(t *testing.T) {
-	for n := 1; n <= 5; n++ {
-		for _, d := range []tensor.DType{tensor.F32, tensor.F64} {
-			for _, elems := range []int{0, 1, 3} {
-				synctest.Test(t, func(t *testing.T) { checkDirect(t, n, d, elems) })
-			}
-		}
-	}
-	if _, err := collective.NewDirect(collective.Party{Group: []int{0}}, tensor.I64, 1); err == nil {
-		t.Error("a sum of integers")
-	}
-}
-
-func checkDirect(t *testing.T, n int, d tensor.DType, elems int) {
-	w := world(mem.Options{Link: uneven})
-	defer closeAll(w)
-	g := group(n)
-	value := func(i, k, round int) float64 { return 1 / float64(3+i*5+k+7*round) }
-	must(t, each(n, func(i int) error {
-		r, err := collective.NewDirect(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, d, elems)
-		buf := tensor.New(d, elems)
-		for round := 0; err == nil && round < 2; round++ {
-			set(buf, func(k int) float64 { return value(i, k, round) })
-			err = r.Run(t.Context(), buf)
-			for k := range elems {
-				want := tensor.New(d, 1)
-				for j := range n {
-					one := tensor.New(d, 1)
-					set(one, func(int) float64 { return value(j, k, round) })
-					set(want, func(int) float64 { return at(want, 0) + at(one, 0) })
-				}
-				if at(buf, k) != at(want, 0) {
-					t.Errorf("n=%d %v index %d: element %d is %v, want %v", n, d, i, k, at(buf, k), at(want, 0))
-				}
-			}
-		}
-		if bytes := int64(2 * (n - 1) * elems * d.Size()); err == nil && r.Bytes() != bytes {
-			t.Errorf("Bytes is %d, want %d", r.Bytes(), bytes)
-		}
-		return err
-	}))
-}
-
 func set(t *tensor.Tensor, f func(k int) float64) {
 	for k := range t.Elems() {
 		if t.DType() == tensor.F32 {

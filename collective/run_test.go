@@ -405,11 +405,6 @@ func TestWarmRunsAllocateNothing(t *testing.T) {
 				return errors.Join(err, err2)
 			}
 		},
-		"direct": func(i int) func() error {
-			r, err := collective.NewDirect(party(i, 4), tensor.F64, 9)
-			buf := tensor.New(tensor.F64, 9)
-			return func() error { return errors.Join(err, r.Run(t.Context(), buf)) }
-		},
 		"rows": func(i int) func() error {
 			r, err := collective.NewRows(party(i, 3), tensor.F32, 4)
 			keys, rows := tensor.From([]int64{1, int64(2 + i), 9}, 3), tensor.New(tensor.F32, 3, 4)

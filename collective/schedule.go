@@ -3,8 +3,7 @@
 // A Schedule says, as data, who sends which chunk to whom and what becomes of
 // it; Check proves it by running it on symbols. One Runner performs any
 // schedule over a transport.Endpoint. Beside it stand Rows, for sparse values
-// whose size the batch decides, Exchange, for a few bytes from each to all, and
-// Direct, for sums of so few.
+// whose size the batch decides, and Exchange, for a few bytes from each to all.
 //
 // The costs, for n ranks and a buffer of B bytes cut into n chunks b_0, ...,
 // b_{n-1}:
@@ -14,7 +13,7 @@
 //	RingAllGather      n-1           B - b_{i+1}
 //	RingAllReduce      2(n-1)        2B - b_i - b_{i+1}, about 2B(n-1)/n
 //	BinomialBroadcast  ceil(log2 n)  B for each rank it feeds; (n-1)B in all
-//	Exchange, Direct   1             (n-1)B
+//	Exchange           1             (n-1)B
 //
 // Duties of the caller: all ranks of the group run the same schedule on the
 // same number of elements under the same tag, one Run at a time; after an

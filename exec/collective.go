@@ -10,10 +10,6 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// directMax bounds in bytes what an all-reduce sums in one step, each rank with
-// each: the round trips of a ring cost more than the bytes it saves.
-const directMax = 4 << 10
-
 // runner performs a dense collective in place.
 type runner interface {
 	Run(ctx context.Context, t *tensor.Tensor) error
@@ -77,10 +73,6 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 		o.whole = tensor.New(in.DType, elems)
 	}
 	same := in.Shape.Elems() == out.Shape.Elems()
-	if t.Op == plan.AllReduce && same && elems*in.DType.Size() <= directMax {
-		o.runner, err = collective.NewDirect(party, in.DType, elems)
-		return o, err
-	}
 	s, err := scheduleOf(t.Op, n, same)
 	if err != nil {
 		return nil, err
