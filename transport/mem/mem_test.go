@@ -163,10 +163,16 @@ func TestPause(t *testing.T) {
 		r := mustPost(t, e[1], 0, 0, 4)
 		sent := make(chan error, 1)
 		go func() { sent <- e[0].Send(t.Context(), 1, 0, nil, []byte("slow")) }()
+		sentFirst := make(chan error, 1)
+		go func() { sentFirst <- e[0].Send(t.Context(), 1, 1, nil, []byte("wait")) }()
 		time.Sleep(time.Hour)
+		late := mustPost(t, e[1], 0, 1, 4)
+		synctest.Wait()
 		select {
 		case err := <-sent:
 			t.Fatalf("a message to a paused rank left: %v", err)
+		case err := <-sentFirst:
+			t.Fatalf("a message to a paused rank left when it posted: %v", err)
 		default:
 		}
 		s := e[0].Stats()
@@ -182,6 +188,9 @@ func TestPause(t *testing.T) {
 		}
 		if err := r.Wait(t.Context()); err != nil || string(r.Buf) != "slow" {
 			t.Fatalf("got %q, %v", r.Buf, err)
+		}
+		if err := errors.Join(<-sentFirst, late.Wait(t.Context())); err != nil || string(late.Buf) != "wait" {
+			t.Fatalf("got %q, %v", late.Buf, err)
 		}
 		if s := e[0].Stats(); !s.LastHeard[1].Equal(time.Now()) {
 			t.Errorf("after resume heard %v", s.LastHeard[1])

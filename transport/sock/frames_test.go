@@ -116,6 +116,32 @@ func TestPing(t *testing.T) {
 	})
 }
 
+// After its bye a rank takes and drops what the peer still says, until the peer
+// hangs up: to close with bytes unread would reset a tcp connection, and on most
+// systems destroy what the peer has not read yet, the bye included.
+func TestCloseDrains(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, theirs := pipeEndpoint()
+		closed := make(chan error, 1)
+		go func() { closed <- e.Close() }()
+		h, _, err := readFrame(theirs)
+		if err != nil || h.Kind != wire.Bye {
+			t.Fatalf("got %v, %v, want a bye", h, err)
+		}
+		begin := time.Now()
+		if _, err := theirs.Write(make([]byte, 3*readBuffer)); err != nil {
+			t.Errorf("write after the bye: %v", err)
+		}
+		theirs.Close()
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		if d := time.Since(begin); d != 0 {
+			t.Errorf("close took %v after the peer hung up", d)
+		}
+	})
+}
+
 // A peer that takes nothing at all cannot hold up Close for long.
 func TestCloseStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -136,6 +162,26 @@ func TestCloseStuck(t *testing.T) {
 		}
 		wantIs(t, <-sent, transport.ErrClosed)
 	})
+}
+
+// A credit that reaches a Send just as its ctx ends goes to the next Send.
+func TestCreditHandedOn(t *testing.T) {
+	p := newPeer(&Endpoint{cfg: testConfig("tcp", 0, 2).withDefaults()}, 1, byteConn{})
+	first, second := &waiter{done: make(chan error, 1)}, &waiter{done: make(chan error, 1)}
+	n := p.lines.Get(5, idle)
+	n.waiting.Push(first)
+	n.waiting.Push(second)
+	if err := p.credited(5, 10); err != nil {
+		t.Fatal(err)
+	}
+	wantIs(t, p.forget(5, first, context.Canceled), context.Canceled)
+	if len(second.done) != 1 {
+		t.Fatal("the second Send did not get the credit")
+	}
+	wantIs(t, p.forget(5, second, context.Canceled), context.Canceled)
+	if n.free != 1 {
+		t.Errorf("%d credits are free, want the one", n.free)
+	}
 }
 
 // byteConn is a connection that says what it was given and takes everything.

@@ -43,6 +43,33 @@ func testCancelSend(t *testing.T, e []transport.Endpoint) {
 	}
 }
 
+// A ctx that ends while the receive is being posted either stops the message or
+// does not: what Send says is what happened, and no receive is lost.
+func testCancelRace(t *testing.T, e []transport.Endpoint) {
+	ctx := patient(t)
+	why := errors.New("why")
+	for i := range 200 {
+		ended, cancel := context.WithCancelCause(context.Background())
+		k := startSend(ended, e[0], 1, 5, nil, []byte("first"))
+		if i%2 == 0 {
+			roundTrips(t, e[0], e[1], 0, 1, 1)
+		}
+		cancel(why)
+		r := post(t, e[1], 0, 5, make([]byte, 8))
+		want := "first"
+		if err := k.wait(t); err != nil {
+			wantPeerError(t, err, 0, 1, 5, why)
+			want = "second"
+			if err := e[0].Send(ctx, 1, 5, nil, []byte(want)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.Wait(ctx); err != nil || string(r.Buf[:r.N]) != want {
+			t.Fatalf("round %d: got %q, %v, want %q", i, r.Buf[:r.N], err, want)
+		}
+	}
+}
+
 // There is no peer beyond the ranks, and none is its own.
 func testNoPeer(t *testing.T, e []transport.Endpoint) {
 	ctx := patient(t)

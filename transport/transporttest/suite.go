@@ -49,6 +49,7 @@ func Run(t *testing.T, open Open, skip ...string) {
 		{"Ring", 4, testRing},
 		{"CancelWait", 2, testCancelWait},
 		{"CancelSend", 2, testCancelSend},
+		{"CancelRace", 2, testCancelRace},
 		{"NoPeer", 2, testNoPeer},
 		{"CloseEndsWaits", 3, testClose},
 		{"PeerCloses", 3, testPeerCloses},
