@@ -198,6 +198,26 @@ func TestPause(t *testing.T) {
 	})
 }
 
+// The sends that wait for one tag are limited, and the limit harms none of them.
+func TestSendsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, e := open(2, mem.Options{})
+		sent := make(chan error, transport.MaxSends)
+		for range transport.MaxSends {
+			go func() { sent <- e[0].Send(t.Context(), 1, 0, nil, nil) }()
+		}
+		synctest.Wait()
+		if err := e[0].Send(t.Context(), 1, 0, nil, nil); !errors.Is(err, transport.ErrLimit) {
+			t.Errorf("got %v, want %v", err, transport.ErrLimit)
+		}
+		for range transport.MaxSends {
+			if err := errors.Join(mustPost(t, e[1], 0, 0, 0).Wait(t.Context()), <-sent); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 // Each fault at the third message does what it says.
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct {

@@ -164,6 +164,26 @@ func TestCloseStuck(t *testing.T) {
 	})
 }
 
+// The sends that wait for one tag are limited.
+func TestSendsLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, theirs := pipeEndpoint()
+		sent := make(chan error, transport.MaxSends)
+		for range transport.MaxSends {
+			go func() { sent <- e.Send(t.Context(), 1, 0, nil, nil) }()
+		}
+		synctest.Wait()
+		wantIs(t, e.Send(t.Context(), 1, 0, nil, nil), transport.ErrLimit)
+		theirs.Close()
+		for range transport.MaxSends {
+			wantIs(t, <-sent, transport.ErrPeerLost)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A credit that reaches a Send just as its ctx ends goes to the next Send.
 func TestCreditHandedOn(t *testing.T) {
 	p := newPeer(&Endpoint{cfg: testConfig("tcp", 0, 2).withDefaults()}, 1, byteConn{})

@@ -50,7 +50,7 @@ func (p *peer) writeMessage(ctx context.Context, tag uint32, head, body []byte) 
 	size := len(head) + len(body)
 	if size > room {
 		h := p.e.header(wire.Refuse, tag)
-		h.Arg = uint32(min(size, math.MaxUint32))
+		h.Arg = uint32(min(int64(size), math.MaxUint32))
 		if err := p.write(ctx, h, nil, nil); err != nil {
 			return err
 		}
