@@ -128,8 +128,8 @@ func (l *link) pull(ctx context.Context, step int64, parts []Part) error {
 	return nil
 }
 
-// Committed tells the client the verdict on a step. It rides on the next
-// request to each store; that must come before the verdict on the next step.
+// Committed tells the client the verdict on a step. It rides on all requests
+// until the next one; there must be one to every store that holds anything.
 func (c *Client) Committed(step int64, weight float64) {
 	v := &Verdict{Given: true, Step: step, Weight: weight}
 	for _, l := range c.links {
@@ -168,8 +168,7 @@ func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
 	return stats, nil
 }
 
-// Close says bye to every store, with the last verdict if it was not
-// delivered. A store's Run ends when all workers have. It does not close the
+// Close says bye to every store, with the last verdict. A store's Run ends when all workers have. It does not close the
 // endpoint.
 func (c *Client) Close(ctx context.Context) error {
 	_, err := c.all(ctx, requestBye, noStep, "")

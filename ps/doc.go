@@ -11,7 +11,7 @@
 //     store holds them apart, says "stored", and changes nothing.
 //  2. The workers agree among themselves (plan.Commit) on the total weight of
 //     step t; 0 means that the step changes nothing anywhere. This verdict
-//     rides on whatever request a worker sends next. The first verdict that
+//     rides on whatever requests a worker sends next. The first verdict that
 //     reaches a store applies the step there: contributions are summed in the
 //     order of the workers' ranks, the rule divides by the weight, and the
 //     version becomes t+1. Later verdicts on the step must agree.

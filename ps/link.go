@@ -19,7 +19,7 @@ type link struct {
 	busy   chan struct{} // 1: held during a request
 	broken error         // why no further request is possible
 
-	verdict atomic.Pointer[Verdict] // not yet delivered; nil: none
+	verdict atomic.Pointer[Verdict] // the last one; nil: none yet
 
 	q     request
 	seq   uint64
@@ -191,9 +191,8 @@ func (l *link) move(i int, toBuffer bool) {
 func (l *link) exchange(ctx context.Context, kind requestKind, step int64, name string, body []byte) error {
 	l.seq++
 	l.q.kind, l.q.seq, l.q.step, l.q.name, l.q.verdict = kind, l.seq, step, name, Verdict{}
-	verdict := l.verdict.Load()
-	if verdict != nil {
-		l.q.verdict = *verdict
+	if v := l.verdict.Load(); v != nil {
+		l.q.verdict = *v
 	}
 	l.head = appendRequest(l.head[:0], &l.q)
 	if err := l.c.ep.Post(&l.in); err != nil {
@@ -202,11 +201,7 @@ func (l *link) exchange(ctx context.Context, kind requestKind, step int64, name 
 	if err := l.c.ep.Send(ctx, l.rank, tag(l.store, tagRequest), l.head, body); err != nil {
 		return l.fail(err)
 	}
-	err := l.await(ctx)
-	if err == nil || errors.Is(err, ErrLate) {
-		l.verdict.CompareAndSwap(verdict, nil)
-	}
-	return err
+	return l.await(ctx)
 }
 
 // await takes the reply that l.in was posted for.

@@ -227,3 +227,32 @@ func TestTagSpace(t *testing.T) {
 		}
 	}
 }
+
+// TestWireSplit: pulling and pushing part by part costs what the page says of
+// a step split over n pulls and m pushes.
+func TestWireSplit(t *testing.T) {
+	c := newCluster(t, newModel(tensor.F64, rules[0]), 1, 1, Config{}, mem.Options{})
+	c.start(t.Context())
+	ep, ctx := c.net.Endpoint(0), t.Context()
+	parts := c.parts(0, c.m.gradient(1, []int64{4, 7}))
+	for _, p := range parts {
+		if err := c.clients[0].Pull(ctx, 0, 0, []Part{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range parts {
+		if err := c.clients[0].Push(ctx, 0, 0, []Part{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	vars := map[string]int{"P": 3, "E": 18 * 8, "K": 2, "R": 2 * 2 * 8}
+	n, m := int64(len(parts)), int64(len(parts))
+	wantSent := evaluate(formula(t, "step", 1), vars) + 48*(n+m-2)
+	wantReceived := evaluate(formula(t, "step", 2), vars) + 32*(n-1) + 64*(m-1)
+	if s := ep.Stats(); s.BytesSent != wantSent || s.BytesReceived != wantReceived {
+		t.Errorf("sent %d, want %d; received %d, want %d", s.BytesSent, wantSent, s.BytesReceived, wantReceived)
+	}
+	if err := errors.Join(c.clients[0].Close(ctx), c.stop()); err != nil {
+		t.Fatal(err)
+	}
+}
