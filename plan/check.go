@@ -39,9 +39,9 @@ func (f *Finding) Error() string {
 //
 // What it proves; a proof that presumes one that failed is left out:
 //
-//  1. Form: every index names something, tasks fit their lanes, tags tell
-//     messages apart.
-//  2. Agreement: the members of a group see the same collectives in one order.
+//  1. Form: every index names something, tasks fit their lanes.
+//  2. Agreement: the members of a group see the same collectives in one order;
+//     tags tell messages apart.
 //  3. No hang, even if a send ends only when its receive is posted.
 //  4. Owners cover every state once.
 //  5. Order: nothing is read before it was written, and no two tasks touch a

@@ -3,7 +3,6 @@ package plan
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -15,7 +14,7 @@ func (c *checker) form() {
 	}
 	names := namesOf(p.Values)
 	for i := range p.Values {
-		if v := &p.Values[i]; names[v.Name] == ambiguous {
+		if v := &p.Values[i]; names[v.Name] == none {
 			c.plan("value %d: two values are named %q", i, v.Name)
 		} else if wrong := c.wrongValue(i, v); wrong != "" {
 			c.plan("value %d (%s) %s", i, v.Name, wrong)
@@ -27,16 +26,12 @@ func (c *checker) form() {
 		}
 	}
 	for g, ranks := range p.Groups {
-		if len(ranks) == 0 {
-			c.plan("group %d has no ranks", g)
-		}
+		ok := len(ranks) > 0
 		for i, r := range ranks {
-			if r < 0 || r >= len(p.Ranks) {
-				c.plan("group %d: rank %d does not exist: the plan has %d ranks", g, r, len(p.Ranks))
-			}
-			if i > 0 && ranks[i-1] >= r {
-				c.plan("group %d: rank %d comes after rank %d: list ranks once, ascending", g, r, ranks[i-1])
-			}
+			ok = ok && r >= 0 && r < len(p.Ranks) && (i == 0 || ranks[i-1] < r)
+		}
+		if !ok {
+			c.plan("group %d: ranks %v: want at least one, each once, ascending, below %d", g, ranks, len(p.Ranks))
 		}
 	}
 	for i := range p.Holdings {
@@ -45,11 +40,6 @@ func (c *checker) form() {
 	for rank, tasks := range p.Ranks {
 		for i := range tasks {
 			c.formTask(rank, i, &tasks[i])
-		}
-	}
-	for rank := range p.Ranks {
-		if len(c.findings) == 0 {
-			c.formTags(rank)
 		}
 	}
 }
@@ -85,54 +75,47 @@ func (c *checker) formHolding(i int, h *Holding) {
 		c.plan("holding %d is of value %d, which is no parameter or slot", i, h.State)
 		return
 	}
+	n := p.Values[h.State].Shape.Elems()
 	if (h.Rank >= 0) == (h.Store >= 0) || h.Rank >= len(p.Ranks) || h.Store >= len(p.Stores) {
 		c.plan("holding %d (%s): want a rank of the plan or a store of it, and -1 for the other", i, c.value(h.State))
-		return
-	}
-	if n := p.Values[h.State].Shape.Elems(); h.Lo < 0 || h.Hi > n || h.Lo > h.Hi || h.Lo == h.Hi && !isTable(h) {
+	} else if h.Lo < 0 || h.Hi > n || h.Lo > h.Hi || h.Lo == h.Hi && !isTable(h) {
 		c.plan("holding %d (%s): range %d..%d is not within its %d elements", i, c.value(h.State), h.Lo, h.Hi, n)
 	}
 }
 
-// span is how many values a task may have.
-type span struct{ least, most int }
-
-// String says it as part of a sentence.
-func (s span) String() string {
-	if s.least == s.most {
-		return fmt.Sprint(s.least)
-	}
-	return fmt.Sprintf("%d or more", s.least)
-}
-
-// formOf is the lane of a task, and how many values go in and out.
-func formOf(t *Task) (lane Lane, in, out span) {
-	zero, one, two := span{0, 0}, span{1, 1}, span{2, 2}
-	any, some := span{0, math.MaxInt}, span{1, math.MaxInt}
+// formOf is the lane of a task, and how many values go in and out: "2", or "2+"
+// for two or more.
+func formOf(t *Task) (lane Lane, in, out string) {
 	switch t.Kind {
 	case Feed:
-		return Lane{Reader, t.Lane.ID}, zero, some
+		return Lane{Reader, t.Lane.ID}, "0", "1+"
 	case Compute:
-		return Lane{Device, t.Lane.ID}, any, any
+		return Lane{Device, t.Lane.ID}, "0+", "0+"
 	case Add:
-		return Lane{Device, t.Lane.ID}, some, one
+		return Lane{Device, t.Lane.ID}, "1+", "1"
 	case Send:
-		return LinkLane(t.Peer, false), one, zero
+		return LinkLane(t.Peer, false), "1", "0"
 	case Recv:
-		return LinkLane(t.Peer, true), zero, one
+		return LinkLane(t.Peer, true), "0", "1"
 	case Collective:
 		if t.Op == AllGatherRows {
-			return Lane{Group, t.Group}, two, two
+			return Lane{Group, t.Group}, "2", "2"
 		}
-		return Lane{Group, t.Group}, one, one
+		return Lane{Group, t.Group}, "1", "1"
 	case Commit:
-		return Lane{Group, t.Group}, span{2, math.MaxInt}, two
+		return Lane{Group, t.Group}, "2+", "2"
 	case Pull:
-		return Lane{Store, t.Store}, any, some
+		return Lane{Store, t.Store}, "0+", "1+"
 	case Push:
-		return Lane{Store, t.Store}, some, zero
+		return Lane{Store, t.Store}, "1+", "0"
 	}
-	return Lane{}, zero, zero
+	return Lane{}, "0", "0"
+}
+
+// fits reports whether n values are what formOf says.
+func fits(n int, want string) bool {
+	least := int(want[0] - '0')
+	return n == least || n > least && want[1:] == "+"
 }
 
 // formTask proves that a task is well made in itself.
@@ -180,26 +163,29 @@ func (c *checker) formTask(rank, i int, t *Task) {
 	if t.Lane != lane {
 		bad("is on lane %v: want %v", t.Lane, lane)
 	}
-	if len(t.In) < in.least || len(t.In) > in.most || len(t.Out) < out.least || len(t.Out) > out.most {
-		bad("has %d values in and %d out: want %v in and %v out", len(t.In), len(t.Out), in, out)
+	if !fits(len(t.In), in) || !fits(len(t.Out), out) {
+		bad("has %d values in and %d out: want %s in and %s out", len(t.In), len(t.Out), in, out)
 		return
 	}
-	c.formFlow(bad, t)
+	c.formFlow(place{rank, i}, bad)
+}
+
+// alike proves that two values of a task have one type.
+func (c *checker) alike(at place, a, b Ref) {
+	x, y := &c.p.Values[a.Value], &c.p.Values[b.Value]
+	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || x.Shape.Static() && y.Shape.Static() && !x.Shape.Equal(y.Shape) {
+		c.task(at.rank, at.task, "%s is %v %v but %s is %v %v: they must be alike", word(x.Name), x.DType, x.Shape, word(y.Name), y.DType, y.Shape)
+	}
 }
 
 // formFlow proves that what goes in fits what comes out.
-func (c *checker) formFlow(bad func(string, ...any), t *Task) {
+func (c *checker) formFlow(at place, bad func(string, ...any)) {
+	t := c.at(at)
 	val := func(r Ref) *Value { return &c.p.Values[r.Value] }
-	alike := func(a, b Ref) {
-		x, y := val(a), val(b)
-		if x.DType != y.DType || x.Shape.Static() && y.Shape.Static() && !x.Shape.Equal(y.Shape) {
-			bad("%s is %v %v but %s is %v %v: they must be alike", word(x.Name), x.DType, x.Shape, word(y.Name), y.DType, y.Shape)
-		}
-	}
 	switch t.Kind {
 	case Add:
 		for _, r := range t.In {
-			alike(r, t.Out[0])
+			c.alike(at, r, t.Out[0])
 		}
 	case Collective:
 		if t.Op < AllReduce || t.Op > AllGatherRows {
@@ -210,7 +196,7 @@ func (c *checker) formFlow(bad func(string, ...any), t *Task) {
 		}
 		for i := range t.In {
 			if t.Op != ReduceScatter && t.Op != AllGather { // these change the shape
-				alike(t.In[i], t.Out[i])
+				c.alike(at, t.In[i], t.Out[i])
 			}
 		}
 	case Commit:
@@ -256,14 +242,10 @@ func (c *checker) pushedBy(t *Task) (grads []Ref, err error) {
 	return grads, nil
 }
 
-// formTags proves that a tag tells the messages of a rank apart: those to one
+// tags proves that a tag tells the messages of a rank apart: those to one
 // peer, those from it, and those to the stores.
-func (c *checker) formTags(rank int) {
-	type purpose struct {
-		lane Lane // of the link, or of store 0 for all stores
-		tag  uint32
-	}
-	first := make(map[purpose]int)
+func (c *checker) tags(rank int) {
+	first := make(map[string]int) // by link, or store 0 for all stores, and tag
 	for i := range c.p.Ranks[rank] {
 		t := &c.p.Ranks[rank][i]
 		var lanes []Lane
@@ -279,66 +261,58 @@ func (c *checker) formTags(rank int) {
 		case Feed, Compute, Add:
 		}
 		for _, lane := range lanes {
-			if before, taken := first[purpose{lane, t.Tag}]; taken {
+			purpose := fmt.Sprint(lane, t.Tag)
+			if before, taken := first[purpose]; taken {
 				c.task(rank, i, "tag %d is taken by %s: give it a tag of its own", t.Tag, c.there(rank, before))
 				break
 			}
-			first[purpose{lane, t.Tag}] = i
+			first[purpose] = i
 		}
 	}
 }
 
-// holders proves that the owners of a state cover it once.
+// holders proves that the owners of every state cover it once: its elements, or
+// for a table on the stores all of them.
 func (c *checker) holders() {
 	for v := range c.p.Values {
 		if !c.lasts(v) {
 			continue
 		}
-		var owners []*Holding
+		var ranges, rows [][2]int
 		for i := range c.p.Holdings {
-			if h := &c.p.Holdings[i]; h.State == v && h.Owner {
-				owners = append(owners, h)
+			h := &c.p.Holdings[i]
+			switch {
+			case h.State != v || !h.Owner:
+			case isTable(h):
+				rows = append(rows, [2]int{h.Store, h.Store + 1})
+			default:
+				ranges = append(ranges, [2]int{h.Lo, h.Hi})
 			}
 		}
-		if slices.ContainsFunc(owners, isTable) {
-			c.coverRows(v, owners)
-		} else {
-			slices.SortStableFunc(owners, func(a, b *Holding) int { return cmp.Compare(a.Lo, b.Lo) })
-			c.coverRange(v, owners)
+		if len(rows) == 0 {
+			c.cover(v, "elements", ranges, c.p.Values[v].Shape.Elems())
+			continue
 		}
-	}
-}
-
-// coverRange reports the first gap or overlap of owners that are sorted by Lo.
-func (c *checker) coverRange(v int, owners []*Holding) {
-	n := c.p.Values[v].Shape.Elems()
-	at := 0
-	for _, h := range append(owners, &Holding{Lo: n, Hi: n}) {
-		switch {
-		case h.Lo > at:
-			c.plan("nobody owns elements %d..%d of %s: give them a holding", at, h.Lo, c.value(v))
-			return
-		case h.Lo < at:
-			c.plan("elements %d..%d of %s have two owners: make one of them a copy", h.Lo, min(at, h.Hi), c.value(v))
-			return
-		}
-		at = h.Hi
-	}
-}
-
-// coverRows proves that each store owns its rows of a table once.
-func (c *checker) coverRows(v int, owners []*Holding) {
-	held := make([]int, len(c.p.Stores))
-	for _, h := range owners {
-		if !isTable(h) {
+		c.cover(v, "the rows on stores", rows, len(c.p.Stores))
+		if len(ranges) > 0 {
 			c.plan("%s is held by rows and by ranges: hold it one way", c.value(v))
+		}
+	}
+}
+
+// cover reports the first gap or overlap of ranges that should fill [0, n).
+func (c *checker) cover(v int, what string, ranges [][2]int, n int) {
+	slices.SortFunc(ranges, func(a, b [2]int) int { return cmp.Compare(a[0], b[0]) })
+	at := 0
+	for _, r := range append(ranges, [2]int{n, n}) {
+		switch lo := r[0]; {
+		case lo > at:
+			c.plan("nobody owns %s %d..%d of %s: give them a holding", what, at, lo, c.value(v))
+			return
+		case lo < at:
+			c.plan("%s %d..%d of %s have two owners: make one of them a copy", what, lo, min(at, r[1]), c.value(v))
 			return
 		}
-		held[h.Store]++
-	}
-	for store, n := range held {
-		if n != 1 {
-			c.plan("store %d owns the rows of %s %d times: rows are spread over all stores, so each must own its own once", store, c.value(v), n)
-		}
+		at = r[1]
 	}
 }

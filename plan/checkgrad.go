@@ -112,7 +112,9 @@ func (t *tracer) event(together []place) {
 		t.met[life{at.rank, task.Out[0]}] = t.sum(at, new(big.Int), task.In...)
 	case Send, Recv:
 		to := together[1]
-		t.met[life{to.rank, t.at(to).Out[0]}] = t.of(at.rank, task.In[0])
+		out := t.at(to).Out[0]
+		t.met[life{to.rank, out}] = t.of(at.rank, task.In[0])
+		t.alike(to, task.In[0], out)
 	case Collective, Commit:
 		for i := range task.Out {
 			t.reduce(together, i)

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -26,11 +27,7 @@ func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 			c.use(uses, r, i, true)
 		}
 	}
-	refs := make([]Ref, 0, len(uses))
-	for r := range uses {
-		refs = append(refs, r)
-	}
-	slices.SortFunc(refs, func(a, b Ref) int {
+	refs := slices.SortedFunc(maps.Keys(uses), func(a, b Ref) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Micro, b.Micro), cmp.Compare(a.Use, b.Use))
 	})
 	for _, r := range refs {

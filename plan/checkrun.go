@@ -8,8 +8,12 @@ import (
 )
 
 // agreement proves that the members of a group see the same collectives, alike
-// and in one order: the n-th of one member meets the n-th of every other.
+// and in one order: the n-th of one member meets the n-th of every other; and
+// that tags tell messages apart.
 func (c *checker) agreement() {
+	for rank := range c.p.Ranks {
+		c.tags(rank)
+	}
 	for g, members := range c.p.Groups {
 		lead := members[0]
 		want := c.collectives(lead, g)
@@ -71,11 +75,8 @@ func (c *checker) signature(rank int, list []int, n int) string {
 // place is a task of a rank.
 type place struct{ rank, task int }
 
-// message is what a send and a receive have in common.
-type message struct {
-	from, to int
-	tag      uint32
-}
+// message is what a send and a receive have in common: from, to, tag.
+type message [3]int
 
 // progress runs the cursors of all ranks against each other for Window+2 steps,
 // in no time and without data, and reports who is stuck if they do not all
@@ -87,12 +88,7 @@ type message struct {
 // tasks, and if this one comes through, every run does, however slow a rank or
 // a link is. Steps beyond Window+1 repeat the picture of those before.
 func (c *checker) progress() [][]place {
-	r := &runner{
-		c:       c,
-		sends:   make(map[message]place),
-		recvs:   make(map[message]place),
-		arrived: make([][]place, len(c.p.Groups)),
-	}
+	r := &runner{checker: c, alone: make(map[message]place), arrived: make([][]place, len(c.p.Groups))}
 	for rank, tasks := range c.p.Ranks {
 		r.cursors = append(r.cursors, NewCursor(tasks, c.p.Window, 0, int64(c.p.Window)+2))
 		r.give(rank, r.cursors[rank].Start(nil))
@@ -117,12 +113,12 @@ func (c *checker) progress() [][]place {
 
 // runner runs all ranks at once.
 type runner struct {
-	c            *checker
-	cursors      []*Cursor
-	queue        []place
-	sends, recvs map[message]place
-	arrived      [][]place // by group
-	done         [][]place // of step 0
+	*checker
+	cursors []*Cursor
+	queue   []place
+	alone   map[message]place // one side, while the other is not there
+	arrived [][]place         // by group
+	done    [][]place         // of step 0
 }
 
 func (r *runner) give(rank int, ready []Ready) {
@@ -133,36 +129,34 @@ func (r *runner) give(rank int, ready []Ready) {
 
 // meet lets a task end if nothing is missing, and wait for its partners if not.
 func (r *runner) meet(at place) {
-	t := &r.c.p.Ranks[at.rank][at.task]
+	t := r.at(at)
 	switch t.Kind {
 	case Feed, Compute, Add, Pull, Push:
 		r.end(at)
-	case Send:
-		r.pair(message{at.rank, t.Peer, t.Tag}, at, r.sends, r.recvs)
-	case Recv:
-		r.pair(message{t.Peer, at.rank, t.Tag}, at, r.recvs, r.sends)
+	case Send, Recv:
+		m := message{at.rank, t.Peer, int(t.Tag)}
+		if t.Kind == Recv {
+			m[0], m[1] = m[1], m[0]
+		}
+		other, ok := r.alone[m]
+		switch {
+		case !ok:
+			r.alone[m] = at
+			return
+		case t.Kind == Send:
+			r.end(at, other)
+		default:
+			r.end(other, at)
+		}
+		delete(r.alone, m)
 	case Collective, Commit:
-		r.arrived[t.Group] = append(r.arrived[t.Group], at)
-		if all := r.arrived[t.Group]; len(all) == len(r.c.p.Groups[t.Group]) {
+		all := append(r.arrived[t.Group], at)
+		r.arrived[t.Group] = all
+		if len(all) == len(r.p.Groups[t.Group]) {
 			r.arrived[t.Group] = nil
 			slices.SortFunc(all, func(a, b place) int { return a.rank - b.rank })
 			r.end(all...)
 		}
-	}
-}
-
-// pair ends a message if the other side is there.
-func (r *runner) pair(m message, at place, mine, others map[message]place) {
-	other, ok := others[m]
-	if !ok {
-		mine[m] = at
-		return
-	}
-	delete(others, m)
-	if at.rank == m.from {
-		r.end(at, other)
-	} else {
-		r.end(other, at)
 	}
 }
 
@@ -182,7 +176,7 @@ func (r *runner) end(all ...place) {
 // report says what a stuck rank waits in, and for whom.
 func (r *runner) report(rank int) {
 	for _, ready := range r.cursors[rank].Running(nil) {
-		t := &r.c.p.Ranks[rank][ready.Task]
+		t := &r.p.Ranks[rank][ready.Task]
 		why := ""
 		switch t.Kind {
 		case Send:
@@ -191,7 +185,7 @@ func (r *runner) report(rank int) {
 			why = fmt.Sprintf("rank %d to send tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, Send))
 		case Collective, Commit:
 			var absent, doing []string
-			for _, m := range r.c.p.Groups[t.Group] {
+			for _, m := range r.p.Groups[t.Group] {
 				if !slices.ContainsFunc(r.arrived[t.Group], func(at place) bool { return at.rank == m }) {
 					absent = append(absent, strconv.Itoa(m))
 					doing = append(doing, r.doing(m))
@@ -200,14 +194,14 @@ func (r *runner) report(rank int) {
 			why = fmt.Sprintf("%s in group %d; %s", ranksText(absent), t.Group, doing[0])
 		case Feed, Compute, Add, Pull, Push: // never wait for others
 		}
-		r.c.task(rank, ready.Task, "hangs in step %d: waits for %s", ready.Step, why)
+		r.task(rank, ready.Task, "hangs in step %d: waits for %s", ready.Step, why)
 	}
 }
 
 // partner says what a peer does instead of its side of a message.
 func (r *runner) partner(rank int, t *Task, want Kind) string {
-	for i := range r.c.p.Ranks[t.Peer] {
-		if o := &r.c.p.Ranks[t.Peer][i]; o.Kind == want && o.Peer == rank && o.Tag == t.Tag {
+	for i := range r.p.Ranks[t.Peer] {
+		if o := &r.p.Ranks[t.Peer][i]; o.Kind == want && o.Peer == rank && o.Tag == t.Tag {
 			return r.doing(t.Peer) + ": change the order of its messages or of these"
 		}
 	}
@@ -218,7 +212,7 @@ func (r *runner) partner(rank int, t *Task, want Kind) string {
 func (r *runner) doing(rank int) string {
 	var waits []string
 	for _, t := range r.cursors[rank].Running(nil) {
-		waits = append(waits, r.c.there(rank, t.Task))
+		waits = append(waits, r.there(rank, t.Task))
 	}
 	if len(waits) == 0 {
 		return fmt.Sprintf("rank %d has ended", rank)

@@ -14,14 +14,10 @@ type codec struct {
 	cells   []string       // written so far, or left to read
 	err     error          // the first of reading
 	values  []Value        // for writing
-	names   map[string]int // values by name; ambiguous where two have it
+	names   map[string]int // values by name; none where two have it
 }
 
-const (
-	arrow = "->"
-	// ambiguous stands for the index of a name that two values have.
-	ambiguous = -1
-)
+const arrow = "->"
 
 func (c *codec) fail(err error) {
 	if c.err == nil {
@@ -57,10 +53,9 @@ func (c *codec) more(s string) {
 
 // index is the number that a line begins with.
 func (c *codec) index(i int) {
-	if !c.reading {
-		c.cells = append(c.cells, strconv.Itoa(i))
-	} else if s := c.take("a number"); s != strconv.Itoa(i) {
-		c.fail(fmt.Errorf("the line is numbered %q, want %d", s, i))
+	n := i
+	if text(c, "a number", &n, strconv.Itoa, atoi); n != i {
+		c.fail(fmt.Errorf("the line is numbered %d, want %d", n, i))
 	}
 }
 
@@ -92,12 +87,8 @@ func setting[T any](c *codec, key string, v *T, told bool, write func(T) string,
 		return
 	}
 	if s, ok := strings.CutPrefix(c.cells[0], key+"="); ok {
-		got, err := read(s)
-		if err != nil {
-			c.fail(fmt.Errorf("setting %s: %w", c.cells[0], err))
-		}
-		*v = got
-		c.cells = c.cells[1:]
+		c.cells[0] = s
+		text(c, key, v, write, read)
 	}
 }
 
@@ -141,7 +132,7 @@ func (c *codec) lookup(s string) (int, error) {
 	}
 	v, ok := c.names[name]
 	switch {
-	case ok && v == ambiguous:
+	case ok && v == none:
 		err = fmt.Errorf("two values are named %q: say #index", name)
 	case !ok && c.names != nil: // in the first reading there are none yet
 		err = fmt.Errorf("no value is named %q", name)
@@ -149,13 +140,13 @@ func (c *codec) lookup(s string) (int, error) {
 	return v, err
 }
 
-// namesOf gives the index of each name, or ambiguous.
+// namesOf gives the index of each name, or none if two values have it.
 func namesOf(values []Value) map[string]int {
 	names := make(map[string]int, len(values))
 	for i := range values {
 		name := values[i].Name
 		if _, twice := names[name]; twice {
-			i = ambiguous
+			i = none
 		}
 		names[name] = i
 	}

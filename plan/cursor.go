@@ -1,6 +1,9 @@
 package plan
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Ready is one task of one step that may run now.
 type Ready struct {
@@ -24,7 +27,7 @@ type Ready struct {
 type Cursor struct {
 	tasks       []cursorTask
 	lanes       []cursorLane
-	deps        []cursorDep // of all tasks, one after the other
+	deps        []Dep // of all tasks, one after the other
 	window      int64
 	first, last int64
 	oldest      int64 // the first step of which a task has not ended
@@ -48,11 +51,6 @@ type cursorLane struct {
 	link    int // the next lane on the same list, or none
 }
 
-type cursorDep struct {
-	task int
-	lag  int64
-}
-
 const none = -1
 
 // NewCursor makes a cursor over one rank's list for steps [first, last). It
@@ -69,34 +67,28 @@ func NewCursor(tasks []Task, window int, first, last int64) *Cursor {
 		open:   make([]int, window),
 	}
 	for i := range tasks {
-		t := cursorTask{lane: lane[i], depLo: len(c.deps)}
 		for _, d := range tasks[i].After {
 			if d.Task < 0 || d.Task >= len(tasks) || d.Lag < 0 || d.Lag == 0 && d.Task >= i {
 				panic(fmt.Sprintf("plan: task %d (%s) waits for %d~%d", i, tasks[i].Name, d.Task, d.Lag))
 			}
-			c.deps = append(c.deps, cursorDep{d.Task, int64(d.Lag)})
 		}
-		t.depHi = len(c.deps)
-		c.tasks[i] = t
-		c.lanes[t.lane].tasks = append(c.lanes[t.lane].tasks, i)
+		c.tasks[i] = cursorTask{lane: lane[i], depLo: len(c.deps), depHi: len(c.deps) + len(tasks[i].After)}
+		c.deps = append(c.deps, tasks[i].After...)
+		c.lanes[lane[i]].tasks = append(c.lanes[lane[i]].tasks, i)
 	}
 	c.Reset(first, last)
 	return c
 }
 
-// lanesOf numbers the lanes of a list in order of appearance and gives the
-// number of each task's.
+// lanesOf numbers the lanes of a list in order of appearance; of is the number
+// of each task's.
 func lanesOf(tasks []Task) (of []int, lanes []Lane) {
-	number := make(map[Lane]int)
 	of = make([]int, len(tasks))
 	for i := range tasks {
-		n, ok := number[tasks[i].Lane]
-		if !ok {
-			n = len(lanes)
-			number[tasks[i].Lane] = n
+		if of[i] = slices.Index(lanes, tasks[i].Lane); of[i] < 0 {
+			of[i] = len(lanes)
 			lanes = append(lanes, tasks[i].Lane)
 		}
-		of[i] = n
 	}
 	return of, lanes
 }
@@ -131,9 +123,6 @@ func (c *Cursor) Start(to []Ready) []Ready {
 // Done says that a task has ended and appends those that may run because of
 // it. It panics if the task was not given out, or has ended already.
 func (c *Cursor) Done(task int, step int64, to []Ready) []Ready {
-	if task < 0 || task >= len(c.tasks) {
-		panic(fmt.Sprintf("plan: no task %d has been given out", task))
-	}
 	t := &c.tasks[task]
 	l := &c.lanes[t.lane]
 	if !l.running || l.tasks[l.pos] != task || l.step != step {
@@ -188,7 +177,7 @@ func (c *Cursor) look(lane int, to []Ready) []Ready {
 	for end := c.tasks[task].depHi; l.dep < end; l.dep++ {
 		d := &c.deps[l.dep]
 		// Steps before the first count as ended: next begins at first.
-		if on := &c.tasks[d.task]; on.next <= l.step-d.lag {
+		if on := &c.tasks[d.Task]; on.next <= l.step-int64(d.Lag) {
 			l.link, on.waiter = on.waiter, lane
 			return to
 		}

@@ -16,25 +16,21 @@ func Diff(a, b *Plan) []string {
 		return nil
 	}
 	was, now := outlineOf(a), outlineOf(b)
+	kept := slices.DeleteFunc(slices.Clone(was.keys), func(key string) bool { return now.text[key] == "" })
+	order := slices.DeleteFunc(slices.Clone(now.keys), func(key string) bool { return was.text[key] == "" })
 	var lines []string
-	kept := make([]string, 0, len(was.keys)) // in the order of a
 	for _, key := range was.keys {
-		if _, ok := now.text[key]; ok {
-			kept = append(kept, key)
-		} else {
+		if now.text[key] == "" {
 			lines = append(lines, "- "+key+was.text[key])
 		}
 	}
-	order := make([]string, 0, len(kept)) // in the order of b
 	for _, key := range now.keys {
-		old, ok := was.text[key]
-		if !ok {
+		switch was.text[key] {
+		case now.text[key]:
+		case "":
 			lines = append(lines, "+ "+key+now.text[key])
-			continue
-		}
-		order = append(order, key)
-		if old != now.text[key] {
-			lines = append(lines, "~ "+key+now.text[key]+", was"+old)
+		default:
+			lines = append(lines, "~ "+key+now.text[key]+", was"+was.text[key])
 		}
 	}
 	for i := range kept {
@@ -61,12 +57,10 @@ func outlineOf(p *Plan) *outline {
 	o.add("plan", "name="+word(p.Name), "window="+strconv.Itoa(p.Window), "ranks="+strconv.Itoa(len(p.Ranks)))
 	for _, s := range sections(p) {
 		for _, cells := range c.rows(s) {
-			switch s.title {
-			case "holdings": // a state may be cut; who has a part tells it
-				o.add("holding "+cells[1]+" "+cells[4], cells[2:4]...)
-			default:
-				o.add(strings.TrimSuffix(s.title, "s")+" "+cells[1], cells[2:]...)
+			if s.title == "holdings" { // a state may be cut: who has a part tells it
+				cells[1], cells[4] = cells[1]+" "+cells[4], ""
 			}
+			o.add(strings.TrimSuffix(s.title, "s")+" "+cells[1], cells[2:]...)
 		}
 	}
 	for rank, tasks := range p.Ranks {
@@ -91,14 +85,9 @@ func outlineOf(p *Plan) *outline {
 
 func (o *outline) add(key string, cells ...string) {
 	unique := key
-	for n := 2; o.has(unique); n++ {
+	for n := 2; o.text[unique] != ""; n++ {
 		unique = fmt.Sprintf("%s (number %d)", key, n)
 	}
 	o.keys = append(o.keys, unique)
-	o.text[unique] = strings.Join(append([]string{""}, slices.DeleteFunc(cells, func(c string) bool { return c == "" })...), " ")
-}
-
-func (o *outline) has(key string) bool {
-	_, ok := o.text[key]
-	return ok
+	o.text[unique] = " " + strings.Join(slices.DeleteFunc(cells, func(c string) bool { return c == "" }), " ")
 }

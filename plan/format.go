@@ -2,7 +2,6 @@ package plan
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,17 +56,15 @@ func Parse(text string) (*Plan, error) {
 
 func parse(text string, names map[string]int) (*Plan, error) {
 	p := &parser{plan: &Plan{}, names: names}
-	n := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		n++
+	for n, line := range strings.Split(text, "\n") {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		if err := p.line(line); err != nil {
-			return nil, fmt.Errorf("plan: line %d: %w", n, err)
+			return nil, fmt.Errorf("plan: line %d: %w", n+1, err)
 		}
 	}
-	if p.row == nil {
+	if p.now.title == "" {
 		return nil, fmt.Errorf("plan: no line begins with \"plan\"")
 	}
 	p.shareList()
@@ -76,7 +73,7 @@ func parse(text string, names map[string]int) (*Plan, error) {
 
 // Digest returns the SHA-256 of the text form in hex: what ranks compare before
 // the first step.
-func Digest(p *Plan) string { return digest(Format(p)) }
+func Digest(p *Plan) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(Format(p)))) }
 
 // ProgramDigest returns the digest of all plans of a program, their names in
 // it, and its cycle.
@@ -85,12 +82,7 @@ func ProgramDigest(p *Program) string {
 	for _, name := range slices.Sorted(maps.Keys(p.Plans)) {
 		text += fmt.Sprintf("%q %s\n", name, Digest(p.Plans[name]))
 	}
-	return digest(text)
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
 }
 
 // section is a list of a plan as lines.
@@ -164,7 +156,7 @@ func (c *codec) table(s section) string {
 type parser struct {
 	plan  *Plan
 	names map[string]int // nil in the first reading
-	row   func(*codec)   // reads a line of the section; nil before the first line
+	now   section        // what lines are read as; without a title before the first
 	share int            // ranks after the last that have its list too
 }
 
@@ -177,10 +169,11 @@ func (p *parser) line(line string) error {
 	switch {
 	case line[0] != ' ':
 		c.fail(p.header(c))
-	case p.row == nil:
-		return fmt.Errorf("the text must begin with the line \"plan\"")
+	case p.now.record == nil:
+		return fmt.Errorf("want the line \"plan\", then a section such as \"values\"")
 	default:
-		p.row(c)
+		p.now.grow()
+		p.now.record(c, p.now.len()-1)
 	}
 	if len(c.cells) > 0 {
 		c.fail(fmt.Errorf("%q is not understood here", c.cells[0]))
@@ -192,12 +185,12 @@ func (p *parser) line(line string) error {
 func (p *parser) header(c *codec) error {
 	p.shareList()
 	title := c.take("a section")
-	if (title == "plan") != (p.row == nil) {
+	if (title == "plan") != (p.now.title == "") {
 		return fmt.Errorf("%q out of place: the text begins with the one line \"plan\"", title)
 	}
 	switch title {
 	case "plan":
-		p.row = func(c *codec) { c.fail(fmt.Errorf("want a section, such as \"values\"")) }
+		p.now = section{title: title}
 		text(c, "a name", &p.plan.Name, word, unword)
 		c.number("window", &p.plan.Window, true)
 		return nil
@@ -206,19 +199,11 @@ func (p *parser) header(c *codec) error {
 	}
 	for _, s := range sections(p.plan) {
 		if s.title == title {
-			p.read(s)
+			p.now = s
 			return nil
 		}
 	}
 	return fmt.Errorf("unknown section %q: want values, segments, groups, stores, holdings, rank or ranks", title)
-}
-
-// read makes lines be read as records of a section.
-func (p *parser) read(s section) {
-	p.row = func(c *codec) {
-		s.grow()
-		s.record(c, s.len()-1)
-	}
 }
 
 // ranks begins the list of rank "3", or of ranks "0-2".
@@ -237,7 +222,7 @@ func (p *parser) ranks(who string) error {
 	}
 	p.plan.Ranks = append(p.plan.Ranks, nil)
 	p.share = last - first
-	p.read(tasksOf(p.plan, first))
+	p.now = tasksOf(p.plan, first)
 	return nil
 }
 

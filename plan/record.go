@@ -74,10 +74,8 @@ func (c *codec) holding(i int, h *Holding) {
 	text(c, "owner or copy", &h.Owner,
 		func(owner bool) string { return map[bool]string{true: "owner", false: "copy"}[owner] },
 		func(s string) (bool, error) {
-			if s != "owner" && s != "copy" {
-				return false, fmt.Errorf("%q is not owner or copy", s)
-			}
-			return s == "owner", nil
+			role, err := parseWord[uint8]("role", "copy owner", s)
+			return role == 1, err
 		})
 	c.column()
 	if c.reading {
