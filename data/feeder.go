@@ -3,8 +3,8 @@ package data
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -77,8 +77,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 	for _, in := range inputs {
 		c := slices.IndexFunc(f.columns, func(c ColumnSpec) bool { return c.Name == in.Column })
 		if c < 0 {
-			return nil, fmt.Errorf("data: there is no column %q%s: the source has %s",
-				in.Column, suggest(in.Column, names(f.columns)), describe(f.columns))
+			return nil, fmt.Errorf("data: there is no column %q%s", in.Column, nearest.Hint(in.Column, names(f.columns)))
 		}
 		if err := in.check(f.columns[c]); err != nil {
 			return nil, err
@@ -98,8 +97,7 @@ func (in InputSpec) check(c ColumnSpec) error {
 		parts = []string{partOffsets, partIDs, partWeights, partKeys, partPos}
 	}
 	if !slices.Contains(parts, in.Part) {
-		return fmt.Errorf("data: %s column %s has no part %q%s: it has %s",
-			c.Kind, c.Name, in.Part, suggest(in.Part, parts), strings.Join(parts, ", "))
+		return fmt.Errorf("data: %s column %s has no part %q%s", c.Kind, c.Name, in.Part, nearest.Hint(in.Part, parts))
 	}
 	isFloat := in.Part == partDense || in.Part == partWeights
 	if in.DType.IsFloat() != isFloat || (!isFloat && in.DType != tensor.I64) {
@@ -230,13 +228,4 @@ func names(columns []ColumnSpec) []string {
 		all[i] = c.Name
 	}
 	return all
-}
-
-// describe lists columns as "label (dense), x (ragged)".
-func describe(columns []ColumnSpec) string {
-	all := make([]string, len(columns))
-	for i, c := range columns {
-		all[i] = fmt.Sprintf("%s (%s)", c.Name, c.Kind)
-	}
-	return strings.Join(all, ", ")
 }

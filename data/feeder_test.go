@@ -162,9 +162,9 @@ func TestNewFeederErrors(t *testing.T) {
 		input InputSpec
 		rank  int
 	}{
-		{`no column "cats", did you mean "cat"?: the source has label (dense), num (dense), cat (ragged)`, fits, InputSpec{"cats", "ids", tensor.I64, 1}, 0},
+		{`no column "cats": did you mean "cat"? There are label, num, cat`, fits, InputSpec{"cats", "ids", tensor.I64, 1}, 0},
 		{`ragged column cat has no part "dense"`, fits, InputSpec{"cat", "dense", tensor.F32, 2}, 0},
-		{`has no part "key", did you mean "keys"?: it has offsets, ids, weights, keys, pos`, fits, InputSpec{"cat", "key", tensor.I64, 1}, 0},
+		{`has no part "key": did you mean "keys"? There are offsets, ids, weights, keys, pos`, fits, InputSpec{"cat", "key", tensor.I64, 1}, 0},
 		{`dense column num has no part "ids"`, fits, InputSpec{"num", "ids", tensor.I64, 1}, 0},
 		{"dense of column num cannot be i64, want f32 or f64", fits, InputSpec{"num", "dense", tensor.I64, 2}, 0},
 		{"ids of column cat cannot be f32, want i64", fits, InputSpec{"cat", "ids", tensor.F32, 1}, 0},

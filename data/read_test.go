@@ -311,8 +311,8 @@ func TestValidate(t *testing.T) {
 		want []string
 		spec Spec
 	}{
-		{[]string{`unknown format "libsmv", did you mean "libsvm"?`, "generated"}, Spec{Format: "libsmv"}},
-		{[]string{`unknown format "parquet": want libsvm`}, Spec{Format: "parquet"}},
+		{[]string{`unknown format "libsmv": did you mean "libsvm"?`, "generated"}, Spec{Format: "libsmv"}},
+		{[]string{`unknown format "parquet": There are libsvm`}, Spec{Format: "parquet"}},
 		{[]string{"format libsvm needs Path"}, Spec{Format: "libsvm"}},
 		{[]string{"format idx needs Labels"}, Spec{Format: "idx", Path: "x"}},
 		{[]string{"format criteo needs Buckets", "Features has no meaning for format criteo"}, Spec{Format: "criteo", Path: "x", Features: 3}},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/gangline/gangline/internal/nearest"
 )
 
 // Formats returns the names of the formats that Open knows.
@@ -56,8 +58,7 @@ type Spec struct {
 // error names every field that is wrong.
 func (s *Spec) Validate() error {
 	if !slices.Contains(Formats(), s.Format) {
-		return fmt.Errorf("data: unknown format %q%s: want %s",
-			s.Format, suggest(s.Format, Formats()), strings.Join(Formats(), ", "))
+		return fmt.Errorf("data: unknown format %q%s", s.Format, nearest.Hint(s.Format, Formats()))
 	}
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("data: "+format, args...)) }
@@ -75,7 +76,7 @@ func (s *Spec) Validate() error {
 		bad("Features and Buckets are limited to %d", maxID)
 	}
 	if maps := []string{"binary"}; s.LabelMap != "" && !slices.Contains(maps, s.LabelMap) {
-		bad("unknown LabelMap %q%s: want binary or nothing", s.LabelMap, suggest(s.LabelMap, maps))
+		bad("unknown LabelMap %q%s", s.LabelMap, nearest.Hint(s.LabelMap, maps))
 	}
 	if s.LabelMap != "" && s.LabelBase != 0 {
 		bad("LabelMap and LabelBase exclude each other")
@@ -165,39 +166,4 @@ type Reporter interface {
 type Oracle interface {
 	// Probability is that of label 1, given everything else of the row.
 	Probability(row int) float64
-}
-
-// suggest returns ", did you mean x?" if one of the names is close to word.
-func suggest(word string, names []string) string {
-	best, least := "", len(word)/2+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(word), name); d < least {
-			best, least = name, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(", did you mean %q?", best)
-}
-
-// distance is the number of bytes to insert, delete or replace to turn a into b
-// (Levenshtein, 1966).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
-			}
-			diagonal, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -113,8 +114,7 @@ func Build(c Config) (*graph.Graph, graph.Model, error) {
 func (c Config) Validate() error {
 	i := slices.Index(Kinds(), c.Kind)
 	if i < 0 {
-		return fmt.Errorf("model: kind: unknown %q: did you mean %q? There are %s",
-			c.Kind, nearest(c.Kind, Kinds()), strings.Join(Kinds(), ", "))
+		return fmt.Errorf("model: kind: unknown %q%s", c.Kind, nearest.Hint(c.Kind, Kinds()))
 	}
 	uses := strings.Fields(kinds()[i].uses)
 	var errs []error
@@ -184,30 +184,4 @@ func (c Config) checkInputs() []error {
 		errs = append(errs, errors.New("model: table: no input is ragged, so there are no rows to pick"))
 	}
 	return errs
-}
-
-// nearest returns the name with the fewest edits from s.
-func nearest(s string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int { return edits(s, a) - edits(s, b) })
-}
-
-// edits is the Levenshtein distance: insertions, deletions and replacements.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -10,9 +10,9 @@ package strategy
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/plan"
 )
 
@@ -48,32 +48,5 @@ func ByName(kind string) (Strategy, error) {
 	case "ps":
 		return PS, nil
 	}
-	nearest := Names()[0]
-	for _, name := range Names() {
-		if edits(kind, name) < edits(kind, nearest) {
-			nearest = name
-		}
-	}
-	return nil, fmt.Errorf("strategy: unknown kind %q: want %s; nearest is %q", kind, strings.Join(Names(), ", "), nearest)
-}
-
-// edits counts the letters to insert, delete or change to turn a into b.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return nil, fmt.Errorf("strategy: unknown kind %q%s", kind, nearest.Hint(kind, Names()))
 }

@@ -222,7 +222,7 @@ func TestWrongClusters(t *testing.T) {
 
 func TestByNameSpelling(t *testing.T) {
 	for given, want := range map[string]string{"alreduce": "allreduce", "PS": "ps", "seral": "serial", "pss": "ps"} {
-		if _, err := strategy.ByName(given); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("nearest is %q", want)) {
+		if _, err := strategy.ByName(given); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("did you mean %q", want)) {
 			t.Errorf("ByName(%q): %v, want nearest %q", given, err, want)
 		}
 	}

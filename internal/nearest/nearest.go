@@ -1,21 +1,27 @@
 // Package nearest finds the spelling that somebody most likely meant.
 package nearest
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// Hint returns ": did you mean \"x\"?" for the nearest known word, or the list
-// of all known words if none is near.
+// Hint says which known word is nearest to one that is not known, unless none is
+// near, and lists them all:
+//
+//	: did you mean "workers"? There are kind, workers, servers
 func Hint(word string, known []string) string {
 	best, distance := "", len(word)/2+2
 	for _, k := range known {
-		if d := Distance(word, k); d < distance {
+		if d := Distance(strings.ToLower(word), strings.ToLower(k)); d < distance {
 			best, distance = k, d
 		}
 	}
-	if best != "" {
-		return fmt.Sprintf(": did you mean %q?", best)
+	all := "There are " + strings.Join(known, ", ")
+	if best == "" {
+		return ": " + all
 	}
-	return fmt.Sprintf(": known are %q", known)
+	return fmt.Sprintf(": did you mean %q? %s", best, all)
 }
 
 // Distance is the edit distance of Levenshtein (1966): the least number of

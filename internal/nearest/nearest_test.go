@@ -5,9 +5,9 @@ import "testing"
 func TestHint(t *testing.T) {
 	known := []string{"strategy", "workers", "servers"}
 	for word, want := range map[string]string{
-		"stratgy":  `: did you mean "strategy"?`,
-		"server":   `: did you mean "servers"?`,
-		"zzzzzzzz": `: known are ["strategy" "workers" "servers"]`,
+		"stratgy":  `: did you mean "strategy"? There are strategy, workers, servers`,
+		"Servers":  `: did you mean "servers"? There are strategy, workers, servers`,
+		"zzzzzzzz": `: There are strategy, workers, servers`,
 	} {
 		if got := Hint(word, known); got != want {
 			t.Errorf("Hint(%q) = %s, want %s", word, got, want)

@@ -1,0 +1,47 @@
+# One target a step of .ci/run; `make all` is what CI runs.
+
+GO      ?= go
+LINT     = $(GO) tool -modfile=tools/go.mod golangci-lint
+TIME    ?= 2s
+SEED    ?=
+
+.PHONY: help all build tidy lint test race sim fuzz chaos faults bench
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+all: build tidy lint test race sim fuzz ## everything CI runs
+
+build: ## compile, also for machines that are not this one
+	$(GO) build ./...
+	GOOS=linux GOARCH=arm64 $(GO) build ./...
+	GOOS=darwin GOARCH=arm64 $(GO) build ./...
+	GOOS=windows GOARCH=amd64 $(GO) build ./...
+
+tidy: ## go.mod and formatting are as the tools would leave them
+	$(GO) mod tidy -diff
+	test -z "$$(gofmt -l $$(git ls-files '*.go'))"
+
+lint: ## golangci-lint with .golangci.yml
+	$(LINT) run ./...
+
+test: ## what the README says: all tests
+	$(GO) test ./...
+
+race: ## all tests under the race detector, shuffled
+	$(GO) test -race -shuffle=on ./...
+
+sim: ## simulated clusters with faults; SEED=0x... runs one again
+	$(GO) test ./simtest -run TestCluster -count=1 -v $(if $(SEED),-seed=$(SEED),-scenarios=2000)
+
+fuzz: ## every fuzz target for TIME
+	$(GO) run ./internal/cmd/fuzzall -time $(TIME)
+
+chaos: ## 50 kills of real processes
+	GANGLINE_CHAOS_KILLS=50 $(GO) test ./chaos -count=1 -timeout 60m -v
+
+faults: ## plant every fault of docs/faults.md and see it caught
+	$(GO) run ./internal/cmd/faults
+
+bench: ## time the executor, transports and kernels
+	$(GO) test -run '^$$' -bench . -benchmem ./exec ./collective ./transport/... ./compute/native ./data ./ps
