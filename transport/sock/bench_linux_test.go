@@ -28,6 +28,12 @@ func TestBenchChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if size == plain {
+		if err := plainEcho(network, addr); err != nil {
+			t.Error(err)
+		}
+		return
+	}
 	l, err := Listen(testConfig(network, 1, 2))
 	if err != nil {
 		t.Fatal(err)
@@ -82,11 +88,7 @@ func benchProcess(b *testing.B, network string, size int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestBenchChild$")
-	child.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", benchVariable, network, l.Addr(), size))
-	if err := child.Start(); err != nil {
-		b.Fatal(err)
-	}
+	child := startChild(b, network, l.Addr(), size)
 	e, err := l.Connect(b.Context(), []string{"", ""}, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -126,37 +128,73 @@ func cpuTime(b *testing.B) int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// For comparison: 4 KiB there and back over net.Conn alone, no frames, no
-// credits.
+// For comparison: 4 KiB to another process and back over net.Conn alone, no
+// frames, no credits, one goroutine each.
 func BenchmarkPlainConn(b *testing.B) {
 	for _, network := range []string{"tcp", "unix"} {
 		b.Run(network, func(b *testing.B) {
-			conns := meshed(b, network, 2)
-			a, z := conns[0][1], conns[1][0]
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				buf := make([]byte, 4096)
-				for readFull(z, buf) == nil {
-					if _, err := z.Write(buf); err != nil {
-						return
-					}
-				}
-			}()
-			buf := make([]byte, 4096)
+			address := "127.0.0.1:0"
+			if network == "unix" {
+				address = b.TempDir() + "/s"
+			}
+			ln, err := net.Listen(network, address)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer ln.Close()
+			child := startChild(b, network, ln.Addr().String(), plain)
+			c, err := ln.Accept()
+			if err != nil {
+				b.Fatal(err)
+			}
+			buf := make([]byte, plainSize)
+			before := cpuTime(b)
 			for b.Loop() {
-				if _, err := a.Write(buf); err != nil {
+				if _, err := c.Write(buf); err != nil {
 					b.Fatal(err)
 				}
-				if err := readFull(a, buf); err != nil {
+				if err := readFull(c, buf); err != nil {
 					b.Fatal(err)
 				}
 			}
-			a.Close()
-			<-done
-			z.Close()
+			b.ReportMetric(float64(cpuTime(b)-before)/1e3/float64(b.N), "cpu-us/op")
+			c.Close()
+			if err := child.Wait(); err != nil {
+				b.Error(err)
+			}
 		})
 	}
+}
+
+// plain as a size asks the child for plainEcho.
+const (
+	plain     = 0
+	plainSize = 4096
+)
+
+// plainEcho sends back what it gets, until the other side hangs up.
+func plainEcho(network, addr string) error {
+	c, err := net.Dial(network, addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	buf := make([]byte, plainSize)
+	for readFull(c, buf) == nil {
+		if _, err := c.Write(buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func startChild(b *testing.B, network, addr string, size int) *exec.Cmd {
+	child := exec.Command(os.Args[0], "-test.run=^TestBenchChild$")
+	child.Env = append(os.Environ(), fmt.Sprintf("%s=%s %s %d", benchVariable, network, addr, size))
+	if err := child.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return child
 }
 
 func readFull(c net.Conn, p []byte) error {
