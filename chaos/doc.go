@@ -1,0 +1,16 @@
+// Package chaos tries the whole program from outside: its tests build the binary,
+// run it as processes of this machine, and kill, pause, interrupt and mislead
+// them. It holds tests only.
+//
+// What is demanded of a run, whatever happens to it:
+//
+//   - it ends by itself, with the right exit status and one message that names
+//     the cause;
+//   - nothing is left of it: no process, no socket, no file in the making;
+//   - if it may go on (restart.max, --resume), its parameters end bit-identical
+//     to those of a run that nothing happened to.
+//
+// GANGLINE_CHAOS_KILLS sets how many kills at random moments are survived (6 by
+// default), GANGLINE_CHAOS_SEED repeats their choice. The moments themselves are
+// those of real processes: a seed repeats what was tried, not what happened.
+package chaos

@@ -1,0 +1,50 @@
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// binary is the program under test; TestMain builds it.
+var binary string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "gangline-chaos-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	end := func(status int) {
+		os.RemoveAll(dir)
+		os.Exit(status)
+	}
+	binary = filepath.Join(dir, "gangline")
+	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/gangline").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build gangline: %v\n%s", err, out)
+		end(1)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(end))
+}
+
+// environ is our environment without what would give a process a place in a job.
+func environ() []string {
+	var out []string
+	for _, kv := range os.Environ() {
+		name, _, _ := strings.Cut(kv, "=")
+		switch {
+		case strings.HasPrefix(name, "GANGLINE_"), strings.HasPrefix(name, "OMPI_"), strings.HasPrefix(name, "SLURM_"),
+			strings.HasPrefix(name, "MASTER_"), name == "RANK", name == "WORLD_SIZE", name == "TMPDIR":
+		default:
+			out = append(out, kv)
+		}
+	}
+	return out
+}
