@@ -301,19 +301,15 @@ func (s *Server) log(event Event, actions []Action, why string) {
 			return
 		}
 	}
-	level := slog.LevelInfo
+	// How a generation ends is what Wait returns: whoever waits says it. So only a
+	// refusal is a warning, and only while it matters.
+	log := s.cfg.Logger.Info
 	for _, action := range actions {
-		switch a := action.(type) {
-		case Refuse:
+		if _, ok := action.(Refuse); ok && s.core.Cause() == nil {
 			level = slog.LevelWarn
-		case Abort:
-			level = slog.LevelError
-			if a.Cause.Kind == Stopped {
-				level = slog.LevelWarn
-			}
 		}
 	}
-	s.cfg.Logger.Log(context.Background(), level, why)
+	log(why)
 }
 
 // memberStream is the coordinator's end of one member's stream.

@@ -100,6 +100,12 @@ func rankMain(mode string) int {
 	if hit && mode == "late" {
 		return 5
 	}
+	if hit && mode == "shot late" {
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			self.Kill()
+		}
+		select {}
+	}
 	return 0
 }
 

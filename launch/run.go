@@ -185,16 +185,20 @@ func (a *attempt) judge(verdict error) error {
 }
 
 // afterwards returns an error if a process failed although all ranks were done.
+// One that a signal ended had nothing left to do: that is only worth a warning.
 func (a *attempt) afterwards() error {
 	for _, p := range a.processes {
 		s := p.summary()
 		if s.Killed || s.ExitStatus == 0 {
 			continue
 		}
-		e := &RankError{Name: p.name, Cause: &coord.AbortError{Rank: p.rank, Kind: coord.ProcessExited,
+		lines, crash := p.output.last()
+		if s.ExitStatus == -1 && s.PID != 0 && !crash {
+			a.cfg.Logger.Warn(p.sentence() + ", after all ranks were done")
+			continue
+		}
+		return &RankError{Name: p.name, Lines: lines, Cause: &coord.AbortError{Rank: p.rank, Kind: coord.ProcessExited,
 			Text: p.sentence() + ", after all ranks were done"}}
-		e.Lines, _ = p.output.last()
-		return e
 	}
 	return nil
 }

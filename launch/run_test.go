@@ -210,6 +210,19 @@ func TestFailureAfterTheEnd(t *testing.T) {
 	}
 }
 
+// TestKilledAfterTheEnd proves that a rank that a signal ends when all was done
+// is no failure: it had nothing left to do.
+func TestKilledAfterTheEnd(t *testing.T) {
+	if !tellsRSS() {
+		t.Skip("here a kill looks like an exit")
+	}
+	cfg, _ := config(t, "shot late")
+	out, err := Run(t.Context(), cfg)
+	if err != nil || len(out.Reports) != 3 || out.Processes[victim].ExitStatus != -1 {
+		t.Errorf("outcome %+v, %v", out, err)
+	}
+}
+
 // running lets a test wait until all ranks work, and learn their pids.
 func running(cfg *Config) <-chan map[int]int {
 	all := make(chan map[int]int, 1)
@@ -232,8 +245,12 @@ func TestKilled(t *testing.T) {
 	cfg, _ := config(t, "work")
 	all := running(&cfg)
 	go func() {
-		if p, err := os.FindProcess((<-all)[victim]); err == nil {
-			p.Kill()
+		p, err := os.FindProcess((<-all)[victim])
+		if err == nil {
+			err = p.Kill()
+		}
+		if err != nil {
+			t.Error(err)
 		}
 	}()
 	out, err := Run(t.Context(), cfg)
