@@ -306,7 +306,7 @@ func (s *Server) log(event Event, actions []Action, why string) {
 	log := s.cfg.Logger.Info
 	for _, action := range actions {
 		if _, ok := action.(Refuse); ok && s.core.Cause() == nil {
-			level = slog.LevelWarn
+			log = s.cfg.Logger.Warn
 		}
 	}
 	log(why)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,7 +35,7 @@ func newProcess(cfg *Config, place Place, out *together) *process {
 	p.output = newLines(out, p.name)
 	p.cmd = exec.Command(cfg.Exe, cfg.Args(place.Rank, place.Attempt)...)
 	p.cmd.Dir = cfg.Dir
-	p.cmd.Env = append(cfg.Env[:len(cfg.Env):len(cfg.Env)], place.Environ()...)
+	p.cmd.Env = append(slices.Clip(cfg.Env), place.Environ()...)
 	p.cmd.Env = append(p.cmd.Env, EnvParent+"="+strconv.Itoa(os.Getpid()))
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	p.cmd.WaitDelay = drainWait
@@ -124,13 +125,4 @@ func (p *process) diedAlone() bool {
 	s := p.summary()
 	_, crash := p.output.last()
 	return s.PID != 0 && !s.Killed && (s.ExitStatus == -1 || crash && s.ExitStatus != 0)
-}
-
-func (p *process) hasEnded() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
 }
