@@ -44,8 +44,7 @@ func (p *Party) rank() int { return p.Group[p.Index] }
 // fail makes sure that err names this rank and the peer it missed, whatever
 // the endpoint said.
 func (p *Party) fail(op string, peer int, err error) error {
-	var pe *transport.PeerError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*transport.PeerError](err); ok {
 		if pe.Rank == p.rank() {
 			return err
 		}

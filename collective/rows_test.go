@@ -209,16 +209,6 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-func set(t *tensor.Tensor, f func(k int) float64) {
-	for k := range t.Elems() {
-		if t.DType() == tensor.F32 {
-			t.F32()[k] = float32(f(k))
-		} else {
-			t.F64()[k] = f(k)
-		}
-	}
-}
-
 func TestExchangeNamesTheMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := world()

@@ -51,38 +51,38 @@ type Event interface{ isEvent() }
 
 // The events.
 type (
-	// Hello: a member asks to join, on a new stream.
+	// Hello is a member's wish to join, on a new stream.
 	Hello struct {
 		Member
 		World int
 	}
-	// Heard: something arrived from an accepted rank.
+	// Heard is that something arrived from an accepted rank.
 	Heard struct{ Rank int }
-	// Fail: a rank reported an error. Peer is the rank whose loss may be the
-	// cause of it, NoRank if there is none.
+	// Fail is an error that a rank reported. Peer is the rank whose loss may be
+	// the cause of it, NoRank if there is none.
 	Fail struct {
 		Rank, Peer int
 		Text       string
 	}
-	// Done: a rank has nothing left to do.
+	// Done is that a rank has nothing left to do.
 	Done struct {
 		Rank   int
 		Report []byte
 	}
-	// Lost: a rank's stream ended before the generation did.
+	// Lost is that a rank's stream ended before the generation did.
 	Lost struct {
 		Rank int
 		Text string
 	}
-	// Exited: whoever started a rank's process saw it end. Text is a whole
-	// sentence that names it.
+	// Exited is the end of a rank's process, seen by whoever started it. Text
+	// is a whole sentence that names it.
 	Exited struct {
 		Rank int
 		Text string
 	}
-	// Stop: the owner of the coordinator ends the generation.
+	// Stop is the end of the generation by the owner of the coordinator.
 	Stop struct{ Text string }
-	// Tick: time has passed.
+	// Tick is that time has passed.
 	Tick struct{}
 )
 

@@ -132,7 +132,7 @@ type catField struct {
 // numField is an integer field, of the same law.
 type numField struct {
 	scale, missing float64
-	slope, mean    float64
+	slope          float64
 	from           int64
 }
 

@@ -93,7 +93,7 @@ func readIdxFile(file string, r io.Reader, limit int) (idxFile, error) {
 	if f.rows < f.count {
 		return f, nil
 	}
-	if extra, err := io.CopyN(io.Discard, r, 1); err != io.EOF {
+	if extra, err := io.CopyN(io.Discard, r, 1); !errors.Is(err, io.EOF) {
 		if err != nil {
 			return f, fmt.Errorf("data: %s: %w", file, err)
 		}

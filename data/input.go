@@ -177,7 +177,7 @@ func readLines(file string, r io.Reader, p rowParser, limit int, bad *badRows) e
 	lines := newLineReader(r)
 	for limit == 0 || p.rows() < limit {
 		line, err := lines.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

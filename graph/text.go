@@ -143,7 +143,7 @@ func parseShape(s string) (tensor.Shape, error) {
 		return nil, fmt.Errorf("shape %q: want [dims]", s)
 	}
 	shape := tensor.Shape{}
-	for _, w := range strings.Fields(inner) {
+	for w := range strings.FieldsSeq(inner) {
 		d := tensor.Dynamic
 		if w != "?" {
 			var err error

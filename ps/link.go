@@ -98,7 +98,7 @@ func (l *link) slice(st *State, p *Part) error {
 		return fmt.Errorf("part [%d, %d) of data with %d elements, the store holds [%d, %d) of %d",
 			p.Lo, p.Hi, p.Data.Elems(), st.Lo, st.Hi, st.Shape.Elems())
 	}
-	l.add(p, wirePart{state: p.State, dtype: st.DType, a: p.Lo, b: p.Hi}, picked{part: p, direct: true})
+	l.add(wirePart{state: p.State, dtype: st.DType, a: p.Lo, b: p.Hi}, picked{part: p, direct: true})
 	return nil
 }
 
@@ -120,11 +120,11 @@ func (l *link) pick(st *State, p *Part) error {
 	}
 	n := len(l.picks) - lo
 	w := wirePart{state: p.State, table: true, dtype: st.DType, a: n, b: st.Dim()}
-	l.add(p, w, picked{part: p, lo: lo, hi: lo + n, direct: n == len(keys)})
+	l.add(w, picked{part: p, lo: lo, hi: lo + n, direct: n == len(keys)})
 	return nil
 }
 
-func (l *link) add(p *Part, w wirePart, k picked) {
+func (l *link) add(w wirePart, k picked) {
 	k.bytes = w.dataBytes()
 	l.q.parts = append(l.q.parts, w)
 	l.parts = append(l.parts, k)

@@ -115,6 +115,10 @@ func TestPlantedFaults(t *testing.T) {
 					m.After = append(m.After, plan.Dep{Task: find(t, p, r, "collective w", 0)})
 				}
 			}, []string{"rank 2: task", "commit step", "total weight lacks the batch of ranks 0 1"}},
+			{"a parameter from the gradient of another", func(t *testing.T, p *plan.Plan) {
+				u := &p.Ranks[1][find(t, p, 1, "compute update/w", 0)]
+				u.In[1] = p.Ranks[1][find(t, p, 1, "collective b", 0)].In[0]
+			}, []string{"rank 1: task 7 (compute update/w)", "the gradient of another parameter"}},
 			{"groups disagree on shapes", func(t *testing.T, p *plan.Plan) {
 				i := find(t, p, 1, "collective w", 0)
 				p.Ranks[1][i].In = p.Ranks[1][find(t, p, 1, "collective b", 0)].In
@@ -129,14 +133,14 @@ func TestPlantedFaults(t *testing.T) {
 				i := find(t, p, 0, "collective b", 0)
 				p.Ranks[0][i].After = []plan.Dep{{Task: i + 1}}
 			}, []string{"rank 0: task", "allreduce b", "does not come before it"}},
-			{"the reader's work is on the device", func(t *testing.T, p *plan.Plan) {
+			{"the reader's work is on the device", func(_ *testing.T, p *plan.Plan) {
 				p.Ranks[0][0].Lane = plan.Lane{Kind: plan.Device}
 			}, []string{"rank 0: task 0 (feed batch)", "is on lane device: want reader"}},
 			{"two owners", func(_ *testing.T, p *plan.Plan) { p.Holdings[2].Owner = true },
 				[]string{"two owners", "make one of them a copy"}},
 			{"nobody owns", func(_ *testing.T, p *plan.Plan) { p.Holdings[0].Owner = false },
 				[]string{"nobody owns elements 0..3 of b"}},
-			{"a rank does not feed", func(t *testing.T, p *plan.Plan) { drop(p, 1, 0) },
+			{"a rank does not feed", func(_ *testing.T, p *plan.Plan) { drop(p, 1, 0) },
 				[]string{"rank 1: task 0 (compute forward/b)", "reads x, which nothing before it has written"}},
 		},
 		"ps": {
@@ -205,6 +209,18 @@ func TestPlantedFaults(t *testing.T) {
 			{"a push that is only queued", func(t *testing.T, p *plan.Plan) {
 				p.Ranks[0][find(t, p, 0, "push store0", 0)].Done = plan.Queued
 			}, []string{"rank 0: task", "push store0", "ends when queued", "must be stored"}},
+			{"a pull after the commit", func(t *testing.T, p *plan.Plan) {
+				again := p.Ranks[0][find(t, p, 0, "pull store0", 0)]
+				again.Tag = 99
+				p.Ranks[0] = append(p.Ranks[0], again)
+			}, []string{"rank 0: task 9 (pull store0)", "may read store 0 when this step has changed it already"}},
+			{"a pushed gradient is not looked at by the commit", func(t *testing.T, p *plan.Plan) {
+				m := &p.Ranks[1][find(t, p, 1, "commit step", 0)]
+				m.In = m.In[:3]
+			}, []string{"rank 1: task", "push store", "no commit looks whether"}},
+			{"a tag of a push is that of a pull", func(t *testing.T, p *plan.Plan) {
+				p.Ranks[0][find(t, p, 0, "push store0", 0)].Tag = p.Ranks[0][find(t, p, 0, "pull store1", 0)].Tag
+			}, []string{"rank 0: task 4 (push store0)", "is taken by task 2 (pull store1)"}},
 			{"no commit at all", func(t *testing.T, p *plan.Plan) {
 				for r := range p.Ranks {
 					drop(p, r, find(t, p, r, "commit step", 0))
@@ -224,11 +240,11 @@ func TestPlantedFaults(t *testing.T) {
 		}
 		for _, f := range list {
 			t.Run(kind+"/"+f.name, func(t *testing.T) {
-				make, err := strategy.ByName(kind)
+				build, err := strategy.ByName(kind)
 				if err != nil {
 					t.Fatal(err)
 				}
-				program, err := make(step, c)
+				program, err := build(step, c)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -240,14 +256,81 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
+// TestTableFaults does as TestPlantedFaults with tables.
+func TestTableFaults(t *testing.T) {
+	step := steps(t)["sparse"]
+	for _, f := range []struct {
+		name  string
+		make  strategy.Strategy
+		plant func(t *testing.T, p *plan.Plan)
+		want  []string
+	}{
+		{"a store without its rows", strategy.PS, func(_ *testing.T, p *plan.Plan) {
+			i := slices.IndexFunc(p.Holdings, func(h plan.Holding) bool { return h.Store == 1 && h.Hi == 0 })
+			p.Holdings = slices.Delete(p.Holdings, i, i+1)
+		}, []string{"nobody owns the rows on stores 1..2"}},
+		{"keys without rows", strategy.PS, func(t *testing.T, p *plan.Plan) {
+			for i := range p.Ranks[1] {
+				if push := &p.Ranks[1][i]; push.Kind == plan.Push && len(push.In) == 2 {
+					push.In = push.In[:1]
+				}
+			}
+		}, []string{"rank 1: task", "push store1", "the last keys have no rows after them"}},
+		{"rows named by no keys", strategy.PS, func(t *testing.T, p *plan.Plan) {
+			pull := &p.Ranks[0][find(t, p, 0, "pull store1", 0)]
+			pull.In[0] = pull.Out[len(pull.Out)-1]
+		}, []string{"rank 0: task 2 (pull store1)", "want parameters out first"}},
+		{"merged rows with local keys", strategy.AllReduce, func(t *testing.T, p *plan.Plan) {
+			all := slices.IndexFunc(p.Ranks[0], func(o plan.Task) bool { return o.Op == plan.AllGatherRows })
+			for i := range p.Ranks[0] {
+				if u := &p.Ranks[0][i]; p.Segs[u.Seg].Update != plan.NoState && len(u.In) > 1 && u.In[1] == p.Ranks[0][all].Out[0] {
+					u.In[1] = p.Ranks[0][all].In[0]
+				}
+			}
+		}, []string{"rank 0: task", "compute update/", ".keys, which lacks the batch of rank 1"}},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			c := strategy.Cluster{Workers: 2, Servers: 2}
+			if f.name == "merged rows with local keys" {
+				c.Servers = 0
+			}
+			program, err := f.make(step, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := program.Plans["step"]
+			f.plant(t, p)
+			expect(t, plan.Check(p), f.want, p)
+		})
+	}
+}
+
+// TestWindowOfOne: with one step in flight, nothing needs to wait for the step
+// before.
+func TestWindowOfOne(t *testing.T) {
+	program, err := strategy.PS(steps(t)["ctr"], strategy.Cluster{Workers: 2, Servers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := program.Plans["step"]
+	p.Window = 1
+	for r := range p.Ranks {
+		for i := range p.Ranks[r] {
+			p.Ranks[r][i].After = slices.DeleteFunc(p.Ranks[r][i].After, func(d plan.Dep) bool { return d.Lag > 0 })
+		}
+	}
+	if err := plan.Check(p); err != nil {
+		t.Error(err)
+	}
+}
+
 // expect fails unless one finding says all that is wanted.
 func expect(t *testing.T, err error, want []string, p *plan.Plan) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("the fault was not found:\n%s", plan.Format(p))
 	}
-	var finding *plan.Finding
-	if !errors.As(err, &finding) {
+	if _, ok := errors.AsType[*plan.Finding](err); !ok {
 		t.Fatalf("%T is no finding", err)
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {

@@ -93,14 +93,14 @@ func clusters(kind string) []strategy.Cluster {
 func TestEveryPlanIsProved(t *testing.T) {
 	models := steps(t)
 	for _, kind := range strategy.Names() {
-		make, err := strategy.ByName(kind)
+		build, err := strategy.ByName(kind)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, step := range models {
 			for _, c := range clusters(kind) {
 				t.Run(fmt.Sprintf("%s/%s/%d+%d", kind, name, c.Workers, c.Servers), func(t *testing.T) {
-					program, err := make(step, c)
+					program, err := build(step, c)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -116,7 +116,7 @@ func TestEveryPlanIsProved(t *testing.T) {
 							t.Errorf("%s does not read back as itself", p.Name)
 						}
 					}
-					again, err := make(step, c)
+					again, err := build(step, c)
 					if err != nil || plan.ProgramDigest(again) != plan.ProgramDigest(program) {
 						t.Errorf("the same arguments gave another program (%v)", err)
 					}
@@ -151,12 +151,29 @@ func TestPlansOfAProgramAgreeOnStates(t *testing.T) {
 	}
 }
 
+// TestPlansShareNoTags: a late message of one plan must not pass for the other's.
+func TestPlansShareNoTags(t *testing.T) {
+	program, err := strategy.PS(steps(t)["mlp"], strategy.Cluster{Workers: 1, Servers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[uint32]string)
+	for name, p := range program.Plans {
+		for _, task := range p.Ranks[0] {
+			if other := seen[task.Tag]; task.Tag != 0 && other != "" {
+				t.Errorf("tag %d is used in %s and %s", task.Tag, other, name)
+			}
+			seen[task.Tag] = name
+		}
+	}
+}
+
 // TestInputsAreWhatIsFed: who fills a Feed binds its values by this order.
 func TestInputsAreWhatIsFed(t *testing.T) {
 	for name, step := range steps(t) {
 		for _, kind := range strategy.Names() {
-			make, _ := strategy.ByName(kind)
-			program, err := make(step, clusters(kind)[0])
+			build, _ := strategy.ByName(kind)
+			program, err := build(step, clusters(kind)[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -210,11 +227,11 @@ func TestWrongClusters(t *testing.T) {
 		{"allreduce", strategy.Cluster{Workers: 2, Servers: 1}, "no servers"},
 		{"ps", strategy.Cluster{Workers: 2}, "at least one of each"},
 	} {
-		make, err := strategy.ByName(c.kind)
+		build, err := strategy.ByName(c.kind)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := make(step, c.cluster); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := build(step, c.cluster); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on %+v: %v, want %q", c.kind, c.cluster, err, c.want)
 		}
 	}

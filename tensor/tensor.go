@@ -10,6 +10,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 )
 
@@ -51,7 +52,7 @@ func Wrap(d DType, mem []byte, shape ...int) (*Tensor, error) {
 	if len(mem) > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%8 != 0 {
 		return nil, fmt.Errorf("tensor: memory for %v %v is not aligned to 8 bytes", d, s)
 	}
-	return &Tensor{dtype: d, shape: s.Clone(), elems: s.Elems(), mem: mem[:len(mem):len(mem)]}, nil
+	return &Tensor{dtype: d, shape: s.Clone(), elems: s.Elems(), mem: slices.Clip(mem)}, nil
 }
 
 // From makes a tensor that shares the values of v.

@@ -19,7 +19,7 @@ type event struct {
 	Cat  string    `json:"cat,omitempty"`
 	Pid  int       `json:"pid"`
 	Tid  int       `json:"tid"`
-	Ts   float64   `json:"ts"`
+	TS   float64   `json:"ts"`
 	Dur  *float64  `json:"dur,omitempty"`
 	Args eventArgs `json:"args"`
 }
@@ -71,7 +71,7 @@ func WriteChrome(w io.Writer, spans []Span) error {
 		dur := float64(s.End-s.Start) / 1e3
 		e := event{
 			Name: s.Name, Ph: "X", Cat: s.Category.String(), Pid: s.Rank, Tid: tids[track{s.Rank, s.Lane}],
-			Ts: float64(s.Start-epoch) / 1e3, Dur: &dur,
+			TS: float64(s.Start-epoch) / 1e3, Dur: &dur,
 			Args: eventArgs{Step: &s.Step, Task: &s.Task, Kind: s.Kind, Bytes: s.Bytes},
 		}
 		if err := emit(&e); err != nil {

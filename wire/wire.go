@@ -96,7 +96,7 @@ func (k Kind) maxLength() uint32 {
 // Flags change the meaning of a frame.
 type Flags uint16
 
-// FlagChecksum: the header's Checksum is that of the payload.
+// FlagChecksum says that the header's Checksum is that of the payload.
 const FlagChecksum Flags = 1
 
 // Header is what precedes a payload.

@@ -173,6 +173,7 @@ func gradientInput(n *graph.Node) *tensor.Tensor {
 		return ints(0, 1, 4, 5, 7, 8)
 	case graph.Weights:
 		return g.floats(entries)
+	case graph.Dense: // by its name
 	}
 	switch n.Name {
 	case "unit":
