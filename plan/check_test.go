@@ -93,7 +93,12 @@ rank 0
 `
 
 func TestGoodPlans(t *testing.T) {
-	for name, text := range map[string]string{"allreduce": good, "pipeline": pipeline, "micro-batches": micro} {
+	// An all-reduce in its two halves, and a broadcast of what is the same anyway.
+	halves := edit(t, "6  total ", "6  w.part  f32  [4]    grad    of=w\n  7  total ", `7  "sum l"`, `8  "sum l"`,
+		"allreduce  w        group=0 tag=1  after=1   w.grad -> w.grad", "reducescatter w  group=0 tag=1  after=1   w.grad -> w.part\n"+
+			"  3 group.0 allgather w group=0 tag=8 w.part -> w.grad\n  4 group.0 broadcast w group=0 tag=9 w.grad -> w.grad",
+		"3  group.0  commit", "5  group.0  commit", "4  device   compute    update", "6  device   compute    update", "after=3", "after=5")
+	for name, text := range map[string]string{"allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
 		if err := Check(mustParse(t, text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -119,6 +124,7 @@ func TestCheckFinds(t *testing.T) {
 		{"group of a rank that is not", good, []string{"0  0 1\n", "0  0 1 2\n"}, "plan: group 0: ranks [0 1 2]: want"},
 		{"not in the group", good, []string{"0  0 1\n", "0  0\n"}, "rank 1: task 2 (allreduce w): group 0 does not contain rank 1"},
 		{"holding too long", good, []string{"w    0..8  owner", "w    0..9  owner"}, "plan: holding 0 (w): range 0..9 is not within its 8 elements"},
+		{"holding of nothing", good, []string{"w    0..8  owner", "w    3..3  owner"}, "plan: holding 0 (w): range 3..3 is not within its 8 elements"},
 		{"holding of nobody", good, []string{"copy   rank=1", "copy"}, "plan: holding 2 (w): want a rank of the plan or a store"},
 		{"segment", good, []string{"seg=1", "seg=2"}, "rank 0: task 4 (compute update): segment 2 does not exist: the plan has 2"},
 		{"lane of a collective", good, []string{"group.0  allreduce", "group.1  allreduce"}, "rank 0: task 2 (allreduce w): is on lane group.1: want group.0"},
@@ -175,5 +181,20 @@ func TestCheckFinds(t *testing.T) {
 			}
 			t.Errorf("no finding begins with %q:\n%v", c.want, err)
 		})
+	}
+}
+
+// TestCheckOfAnotherParameter: two gradients of one type are not one gradient.
+func TestCheckOfAnotherParameter(t *testing.T) {
+	p := mustParse(t, good)
+	v := len(p.Values)
+	p.Values = append(p.Values, p.Values[0], p.Values[5])
+	p.Values[v].Name, p.Values[v].State = "v", v
+	p.Values[v+1].Name, p.Values[v+1].State = "v.grad", v
+	p.Ranks[1][1].Out = append(p.Ranks[1][1].Out, Ref{Value: v + 1})
+	p.Ranks[1][2].In, p.Ranks[1][2].Out = []Ref{{Value: v + 1}}, []Ref{{Value: v + 1}}
+	const want = "rank 1: task 2 (allreduce w): adds v.grad to w.grad of rank 0, which belongs to another parameter"
+	if err := Check(p); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }

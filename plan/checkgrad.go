@@ -179,9 +179,6 @@ func (t *tracer) update(at place, state int) {
 	key := [2]int{at.rank, state}
 	t.updates[key] = append(t.updates[key], at.task)
 	bad := func(format string, args ...any) { t.task(at.rank, at.task, format, args...) }
-	if !t.heldBy(at.rank, state) {
-		bad("updates %s, which rank %d does not hold: give it a holding, or drop the update", t.value(state), at.rank)
-	}
 	grads, totals := 0, 0
 	for _, r := range t.at(at).In {
 		v := &t.p.Values[r.Value]

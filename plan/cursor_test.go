@@ -134,6 +134,7 @@ func TestCursorMisuse(t *testing.T) {
 		"not given out":   func() { c := NewCursor(tasks, 2, 0, 9); c.Start(nil); c.Done(1, 0, nil) },
 		"never started":   func() { NewCursor(tasks, 2, 0, 9).Done(0, 0, nil) },
 		"ended twice":     func() { c := NewCursor(tasks, 2, 0, 9); c.Start(nil); c.Done(0, 0, nil); c.Done(0, 0, nil) },
+		"reset":           func() { c := NewCursor(tasks, 2, 0, 9); c.Start(nil); c.Reset(0, 9); c.Done(0, 0, nil) },
 		"another step":    func() { c := NewCursor(tasks, 2, 0, 9); c.Start(nil); c.Done(0, 1, nil) },
 		"no such task":    func() { NewCursor(tasks, 2, 0, 9).Done(2, 0, nil) },
 		"no window":       func() { NewCursor(tasks, 0, 0, 9) },

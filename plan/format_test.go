@@ -76,6 +76,17 @@ func TestFormatReadsBack(t *testing.T) {
 	})
 }
 
+// TestNamesWithMarks: marks within a quoted name are part of it.
+func TestNamesWithMarks(t *testing.T) {
+	p := mustParse(t, good)
+	for _, name := range []string{"a@1", `q"@2`, "x@1:2", "->", "#3", "of=w"} {
+		p.Values[2].Name = name
+		if d := gocmp.Diff(p, mustParse(t, Format(p)), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%q: %s", name, d)
+		}
+	}
+}
+
 // TestDiffIsTrue: no lines if and only if nothing changed.
 func TestDiffIsTrue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
