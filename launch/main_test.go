@@ -101,10 +101,11 @@ func rankMain(mode string) int {
 		return 5
 	}
 	if hit && mode == "shot late" {
-		if self, err := os.FindProcess(os.Getpid()); err == nil {
-			self.Kill()
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
 		}
-		select {}
+		return complain(err)
 	}
 	return 0
 }
