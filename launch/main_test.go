@@ -105,6 +105,9 @@ func rankMain(mode string) int {
 		if err == nil {
 			err = self.Kill()
 		}
+		if err == nil {
+			select {} // until the signal is here
+		}
 		return complain(err)
 	}
 	return 0
