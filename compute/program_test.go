@@ -48,7 +48,8 @@ func TestMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			seen := map[*tensor.Tensor]bool{}
 			held := map[*graph.Node]*tensor.Tensor{}
-			p, err := compute.Build(chain(6, c.late), compute.Options{Reuse: c.reuse, InPlace: c.inPlace,
+			p, err := compute.Build(chain(6, c.late), compute.Options{
+				Reuse: c.reuse, InPlace: c.inPlace,
 				Kernel: func(*graph.Node) (compute.Kernel, error) {
 					return func(call *compute.Call) error {
 						seen[call.Out] = true
@@ -60,7 +61,8 @@ func TestMemory(t *testing.T) {
 						}
 						return nil
 					}, nil
-				}})
+				},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,10 +91,12 @@ func TestKernelError(t *testing.T) {
 		}
 	}
 	_, err := compute.Build(chain(1, false), compute.Options{
-		Kernel: func(*graph.Node) (compute.Kernel, error) { return nil, cause }})
+		Kernel: func(*graph.Node) (compute.Kernel, error) { return nil, cause },
+	})
 	check(err)
 	p, err := compute.Build(chain(1, false), compute.Options{
-		Kernel: func(*graph.Node) (compute.Kernel, error) { return func(*compute.Call) error { return cause }, nil }})
+		Kernel: func(*graph.Node) (compute.Kernel, error) { return func(*compute.Call) error { return cause }, nil },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +105,10 @@ func TestKernelError(t *testing.T) {
 
 // BenchmarkRun is the cost of a program besides its kernels, a hundred nodes.
 func BenchmarkRun(b *testing.B) {
-	p, err := compute.Build(chain(100, false), compute.Options{Reuse: true,
-		Kernel: func(*graph.Node) (compute.Kernel, error) { return func(*compute.Call) error { return nil }, nil }})
+	p, err := compute.Build(chain(100, false), compute.Options{
+		Reuse:  true,
+		Kernel: func(*graph.Node) (compute.Kernel, error) { return func(*compute.Call) error { return nil }, nil },
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

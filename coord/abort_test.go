@@ -282,8 +282,10 @@ func TestCoordinatorCloses(t *testing.T) {
 // what is known of the connection.
 func TestJoinGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cfg := JoinConfig{Address: "nowhere:1", Token: "x", World: 1, Timeout: 5 * time.Second,
-			Dial: func(context.Context, string) (net.Conn, error) { return nil, errors.New("nobody is home") }}
+		cfg := JoinConfig{
+			Address: "nowhere:1", Token: "x", World: 1, Timeout: 5 * time.Second,
+			Dial: func(context.Context, string) (net.Conn, error) { return nil, errors.New("nobody is home") },
+		}
 		_, err := Join(t.Context(), cfg)
 		if err == nil || !strings.Contains(err.Error(), "did not start within 5s") || !strings.Contains(err.Error(), "nobody is home") {
 			t.Errorf("no coordinator: %v", err)

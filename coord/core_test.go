@@ -46,8 +46,10 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	text := strings.TrimSpace(d.Input)
 	switch d.Cmd {
 	case "new":
-		cfg := CoreConfig{Generation: 7, JoinTimeout: duration("join", 30*time.Second),
-			HeartbeatTimeout: duration("heartbeat", 10*time.Second), LostGrace: duration("grace", 0)}
+		cfg := CoreConfig{
+			Generation: 7, JoinTimeout: duration("join", 30*time.Second),
+			HeartbeatTimeout: duration("heartbeat", 10*time.Second), LostGrace: duration("grace", 0),
+		}
 		d.ScanArgs(t, "world", &cfg.World)
 		s.core, s.now = NewCore(cfg), 0
 		return s.show()
@@ -125,8 +127,10 @@ func (s *script) show() string {
 func TestCoreProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		world := rapid.IntRange(1, 4).Draw(t, "world")
-		c := NewCore(CoreConfig{World: world, JoinTimeout: 5 * time.Second, HeartbeatTimeout: 3 * time.Second,
-			LostGrace: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "grace")})
+		c := NewCore(CoreConfig{
+			World: world, JoinTimeout: 5 * time.Second, HeartbeatTimeout: 3 * time.Second,
+			LostGrace: rapid.SampledFrom([]time.Duration{0, time.Second}).Draw(t, "grace"),
+		})
 		now := time.Duration(0)
 		starts, endings := 0, 0
 		for range rapid.IntRange(1, 40).Draw(t, "events") {
@@ -173,8 +177,10 @@ func anyEvent(t *rapid.T, c *Core, world int) Event {
 	}
 	switch rapid.SampledFrom(kinds).Draw(t, "kind") {
 	case "hello":
-		return Hello{World: world + rapid.IntRange(0, 9).Draw(t, "wrong")/9,
-			Member: Member{Rank: rank, Digest: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "digest")}}
+		return Hello{
+			World:  world + rapid.IntRange(0, 9).Draw(t, "wrong")/9,
+			Member: Member{Rank: rank, Digest: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "digest")},
+		}
 	case "heard":
 		return Heard{Rank: rank}
 	case "fail":

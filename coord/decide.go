@@ -103,8 +103,10 @@ func (c *Core) finish(now time.Duration, ev Done) ([]Action, string) {
 	}
 	s := &c.members[ev.Rank]
 	if c.phase != Running || s.done {
-		return c.abort(&AbortError{Rank: ev.Rank, Kind: Failed,
-			Text: fmt.Sprintf("%s broke the protocol: done while %s, done before: %t", c.who(ev.Rank), c.phase, s.done)})
+		return c.abort(&AbortError{
+			Rank: ev.Rank, Kind: Failed,
+			Text: fmt.Sprintf("%s broke the protocol: done while %s, done before: %t", c.who(ev.Rank), c.phase, s.done),
+		})
 	}
 	s.heard, s.done, s.report = now, true, ev.Report
 	c.done++

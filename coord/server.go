@@ -133,8 +133,10 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg,
-		core: NewCore(CoreConfig{World: cfg.World, Generation: cfg.Generation, JoinTimeout: cfg.JoinTimeout,
-			HeartbeatTimeout: cfg.HeartbeatTimeout, LostGrace: cfg.LostGrace}),
+		core: NewCore(CoreConfig{
+			World: cfg.World, Generation: cfg.Generation, JoinTimeout: cfg.JoinTimeout,
+			HeartbeatTimeout: cfg.HeartbeatTimeout, LostGrace: cfg.LostGrace,
+		}),
 		start:   time.Now(),
 		streams: make(map[int]*memberStream),
 		health:  health.NewServer(),

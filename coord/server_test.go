@@ -155,13 +155,15 @@ func TestRun(t *testing.T) {
 		offset := 5 * time.Second
 		var mu sync.Mutex
 		progress := map[int]Progress{}
-		c := newCluster(t, ServerConfig{World: 3,
-			Now: func() time.Time { return time.Now().Add(offset) },
+		c := newCluster(t, ServerConfig{
+			World: 3,
+			Now:   func() time.Time { return time.Now().Add(offset) },
 			OnProgress: func(rank int, p Progress) {
 				mu.Lock()
 				defer mu.Unlock()
 				progress[rank] = p
-			}})
+			},
+		})
 		defer c.close()
 		sessions := c.startAll(3)
 		defer closeAll(sessions)

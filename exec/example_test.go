@@ -25,8 +25,10 @@ func Example() {
 		Groups: [][]int{{0}},
 		Ranks: [][]plan.Task{{
 			{Kind: plan.Feed, Name: "batch", Out: []plan.Ref{{Value: 0}}, Lane: plan.Lane{Kind: plan.Reader}},
-			{Kind: plan.Commit, Name: "step", In: []plan.Ref{{Value: 0}, {Value: 0}}, Out: []plan.Ref{{Value: 0}, {Value: 0}},
-				Lane: plan.Lane{Kind: plan.Group}, After: []plan.Dep{{Task: 0}}},
+			{
+				Kind: plan.Commit, Name: "step", In: []plan.Ref{{Value: 0}, {Value: 0}}, Out: []plan.Ref{{Value: 0}, {Value: 0}},
+				Lane: plan.Lane{Kind: plan.Group}, After: []plan.Dep{{Task: 0}},
+			},
 		}},
 	}
 	e, err := exec.New(exec.Config{Plan: p, Feeder: counter{}, OnStep: func(step int64, r exec.Result) {

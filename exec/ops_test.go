@@ -155,8 +155,10 @@ func TestRows(t *testing.T) {
 				return nil
 			}
 		}))
-		d.add(all, plan.Task{Kind: plan.Collective, Op: plan.AllGatherRows, Name: "sum", In: []plan.Ref{k, g}, Out: []plan.Ref{sk, sg},
-			Lane: plan.Lane{Kind: plan.Group}}, "make")
+		d.add(all, plan.Task{
+			Kind: plan.Collective, Op: plan.AllGatherRows, Name: "sum", In: []plan.Ref{k, g}, Out: []plan.Ref{sk, sg},
+			Lane: plan.Lane{Kind: plan.Group},
+		}, "make")
 		w := mem.NewNetwork(2)
 		var got []string
 		cfg := d.config(1, w)
@@ -274,8 +276,10 @@ func storePlan() *draft {
 	all := []int{0}
 	d.add(all, plan.Task{Kind: plan.Feed, Name: "feed", Out: []plan.Ref{keys}, Lane: plan.Lane{Kind: plan.Reader}})
 	for s := range 2 {
-		d.add(all, plan.Task{Kind: plan.Pull, Name: fmt.Sprint("pull", s), Store: s, In: []plan.Ref{keys}, Out: []plan.Ref{w, rows},
-			Lane: plan.Lane{Kind: plan.Store, ID: s}}, "feed")
+		d.add(all, plan.Task{
+			Kind: plan.Pull, Name: fmt.Sprint("pull", s), Store: s, In: []plan.Ref{keys}, Out: []plan.Ref{w, rows},
+			Lane: plan.Lane{Kind: plan.Store, ID: s},
+		}, "feed")
 	}
 	d.add(all, d.compute("grad", []plan.Ref{w, rows}, []plan.Ref{grad, gradRows, weight}, func(int) run {
 		return func(_ int64, in, out []*tensor.Tensor) error {
@@ -286,11 +290,15 @@ func storePlan() *draft {
 		}
 	}), "pull0", "pull1")
 	for s := range 2 {
-		d.add(all, plan.Task{Kind: plan.Push, Name: fmt.Sprint("push", s), Store: s, In: []plan.Ref{grad, keys, gradRows},
-			Lane: plan.Lane{Kind: plan.Store, ID: s}}, "grad")
+		d.add(all, plan.Task{
+			Kind: plan.Push, Name: fmt.Sprint("push", s), Store: s, In: []plan.Ref{grad, keys, gradRows},
+			Lane: plan.Lane{Kind: plan.Store, ID: s},
+		}, "grad")
 	}
-	d.add(all, plan.Task{Kind: plan.Commit, Name: "commit", In: []plan.Ref{weight, weight}, Out: []plan.Ref{weight, weight},
-		Lane: plan.Lane{Kind: plan.Group}}, "push0", "push1")
+	d.add(all, plan.Task{
+		Kind: plan.Commit, Name: "commit", In: []plan.Ref{weight, weight}, Out: []plan.Ref{weight, weight},
+		Lane: plan.Lane{Kind: plan.Group},
+	}, "push0", "push1")
 	return d
 }
 

@@ -78,8 +78,10 @@ func (d *draft) seg(name string, update int, in, out []plan.Ref, f func(rank int
 
 // compute is a task that runs a new segment on the device.
 func (d *draft) compute(name string, in, out []plan.Ref, f func(rank int) run) plan.Task {
-	return plan.Task{Kind: plan.Compute, Name: name, Seg: d.seg(name, plan.NoState, in, out, f), In: in, Out: out,
-		Lane: plan.Lane{Kind: plan.Device}}
+	return plan.Task{
+		Kind: plan.Compute, Name: name, Seg: d.seg(name, plan.NoState, in, out, f), In: in, Out: out,
+		Lane: plan.Lane{Kind: plan.Device},
+	}
 }
 
 // add gives a task to some ranks, after the named tasks of their lists.
@@ -209,10 +211,14 @@ func newLearn(ranks, window int) *learn {
 
 	l.add(all, plan.Task{Kind: plan.Feed, Name: "feed", Out: []plan.Ref{x}, Lane: plan.Lane{Kind: plan.Reader}})
 	l.add(all, l.compute("forward", []plan.Ref{l.w, x}, []plan.Ref{l.grad, l.weight, l.loss}, l.runForward), "feed")
-	l.add(all, plan.Task{Kind: plan.Collective, Op: plan.AllReduce, Name: "sum dw", Tag: 1, Lane: group,
-		In: []plan.Ref{l.grad}, Out: []plan.Ref{l.sum}}, "forward")
-	l.add(all, plan.Task{Kind: plan.Commit, Name: "commit", Tag: 2, Lane: group,
-		In: []plan.Ref{l.weight, l.loss, l.grad}, Out: []plan.Ref{l.totalWeight, l.totalL}}, "sum dw")
+	l.add(all, plan.Task{
+		Kind: plan.Collective, Op: plan.AllReduce, Name: "sum dw", Tag: 1, Lane: group,
+		In: []plan.Ref{l.grad}, Out: []plan.Ref{l.sum},
+	}, "forward")
+	l.add(all, plan.Task{
+		Kind: plan.Commit, Name: "commit", Tag: 2, Lane: group,
+		In: []plan.Ref{l.weight, l.loss, l.grad}, Out: []plan.Ref{l.totalWeight, l.totalL},
+	}, "sum dw")
 	in, out := []plan.Ref{l.w, l.sum, l.totalWeight}, []plan.Ref{l.w}
 	update := l.compute("update w", in, out, func(int) run { return updateW })
 	l.Segs[update.Seg].Update = l.w.Value

@@ -232,7 +232,9 @@ func randomGraph(t *rapid.T) (*graph.Graph, graph.Model) {
 
 func randomRule(t *rapid.T) optim.Rule {
 	return rapid.SampledFrom([]optim.Rule{
-		sgd, {Kind: optim.Momentum, LR: .1, Momentum: .5, Nesterov: true}, {Kind: optim.Adam, LR: 1e-3, Beta1: .8, Eps: 1e-7},
+		sgd,
+		{Kind: optim.Momentum, LR: .1, Momentum: .5, Nesterov: true},
+		{Kind: optim.Adam, LR: 1e-3, Beta1: .8, Eps: 1e-7},
 		{Kind: optim.Adagrad, LR: .01, L2: 1e-6, InitialAccumulator: .1},
 	}).Draw(t, "rule")
 }

@@ -55,8 +55,10 @@ func rankMain(mode string) int {
 		fmt.Fprintln(os.Stderr, "job.yaml: there is no field stratgy")
 		return ExitRequest
 	}
-	s, err := coord.Join(ctx, coord.JoinConfig{Address: place.Address, Token: place.Token, Rank: place.Rank, World: place.World,
-		Role: "worker", Digest: digest(mode, place.Rank)})
+	s, err := coord.Join(ctx, coord.JoinConfig{
+		Address: place.Address, Token: place.Token, Rank: place.Rank, World: place.World,
+		Role: "worker", Digest: digest(mode, place.Rank),
+	})
 	if err != nil {
 		return complain(err)
 	}
@@ -149,7 +151,9 @@ func launcherMain() int {
 			environ[i] = "LAUNCH_TEST_LAUNCHER="
 		}
 	}
-	_, err = Run(context.Background(), Config{Exe: exe, World: 3, Env: environ, Stderr: os.Stdout,
-		Args: func(int, int) []string { return []string{"deaf"} }})
+	_, err = Run(context.Background(), Config{
+		Exe: exe, World: 3, Env: environ, Stderr: os.Stdout,
+		Args: func(int, int) []string { return []string{"deaf"} },
+	})
 	return complain(err)
 }

@@ -197,8 +197,10 @@ func (a *attempt) afterwards() error {
 			a.cfg.Logger.Warn(p.sentence() + ", after all ranks were done")
 			continue
 		}
-		return &RankError{Name: p.name, Lines: lines, Cause: &coord.AbortError{Rank: p.rank, Kind: coord.ProcessExited,
-			Text: p.sentence() + ", after all ranks were done"}}
+		return &RankError{Name: p.name, Lines: lines, Cause: &coord.AbortError{
+			Rank: p.rank, Kind: coord.ProcessExited,
+			Text: p.sentence() + ", after all ranks were done",
+		}}
 	}
 	return nil
 }

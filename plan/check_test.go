@@ -139,8 +139,11 @@ func TestCheckFinds(t *testing.T) {
 		{"tag", pipeline, []string{"peer=1 tag=2", "peer=1 tag=1"}, "rank 0: task 3 (send y): tag 1 is taken by task 2 (send h)"},
 		{"tag of a collective", pipeline, []string{"peer=1 tag=2", "peer=1 tag=4"}, "rank 0: task 7 (commit step): tag 4 is taken by task 3 (send y)"},
 		// No hang.
-		{"messages in another order", pipeline, []string{"recv     h        peer=0 tag=1             -> h", "recv     y        peer=0 tag=2             -> y", "recv     y        peer=0 tag=2             -> y\n  2", "recv     h        peer=0 tag=1             -> h\n  2"},
-			"rank 0: task 2 (send h): hangs in step 0: waits for rank 1 to receive tag 1; rank 1 waits in task 0 (recv y): change the order"},
+		{
+			"messages in another order", pipeline,
+			[]string{"recv     h        peer=0 tag=1             -> h", "recv     y        peer=0 tag=2             -> y", "recv     y        peer=0 tag=2             -> y\n  2", "recv     h        peer=0 tag=1             -> h\n  2"},
+			"rank 0: task 2 (send h): hangs in step 0: waits for rank 1 to receive tag 1; rank 1 waits in task 0 (recv y): change the order",
+		},
 		{"a message that nobody takes", pipeline, []string{"peer=0 tag=2", "peer=0 tag=9"}, "rank 0: task 3 (send y): hangs in step 0: waits for rank 1 to receive tag 2; rank 1 has no such recv: add it"},
 		{"a message that nobody sends", pipeline, []string{"peer=0 tag=3", "peer=0 tag=9"}, "rank 0: task 4 (recv dh): hangs in step 0: waits for rank 1 to send tag 3; rank 1 has no such send: add it"},
 		{"each waits for the other", pipeline, []string{

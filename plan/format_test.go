@@ -210,16 +210,32 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing", nil, nil},
 		{"window", []string{"window=2", "window=3"}, []string{"~ plan name=step window=3 ranks=2, was name=step window=2 ranks=2"}},
-		{"holding moves", []string{"owner  rank=0\n  1", "owner  rank=1\n  1"},
-			[]string{"- holding w rank=0 0..8 owner", "+ holding w rank=1 (number 2) 0..8 copy", "~ holding w rank=1 0..8 owner, was 0..8 copy"}},
-		{"task changes", []string{"tag=2  after=1 ", "tag=2  after=0 ", "ranks 0-1", "rank 0"},
-			[]string{"~ plan name=step window=2 ranks=1, was name=step window=2 ranks=2", "- rank 1: feed batch reader -> x",
-				"~ rank 0: commit step group.0 group=0 tag=2 weight loss w.grad -> total \"sum l\" after (feed batch)~0, was group.0 group=0 tag=2 weight loss w.grad -> total \"sum l\" after (compute forward)~0"}},
-		{"task inserted", []string{"  2  group.0", "  2  device  add  more  -> x\n  3  group.0", "  3  group.0  commit", "  4  group.0  commit", "  4  device   compute    update   seg=1          after=3", "  5 device compute update seg=1 after=4"},
-			[]string{"+ rank 0: add more device -> x", "+ rank 1: add more device -> x"}},
-		{"order", []string{"0  reader   feed       batch                             -> x\n  1  device   compute    forward  seg=0          after=0   w x -> loss weight w.grad\n",
-			"0  device   compute    forward  seg=0          after=1   w x -> loss weight w.grad\n  1  reader   feed       batch                             -> x\n", "tag=1  after=1", "tag=1  after=0", "tag=2  after=1", "tag=2  after=0"},
-			[]string{"~ order: rank 0: compute forward comes where rank 0: feed batch was"}},
+		{
+			"holding moves",
+			[]string{"owner  rank=0\n  1", "owner  rank=1\n  1"},
+			[]string{"- holding w rank=0 0..8 owner", "+ holding w rank=1 (number 2) 0..8 copy", "~ holding w rank=1 0..8 owner, was 0..8 copy"},
+		},
+		{
+			"task changes",
+			[]string{"tag=2  after=1 ", "tag=2  after=0 ", "ranks 0-1", "rank 0"},
+			[]string{
+				"~ plan name=step window=2 ranks=1, was name=step window=2 ranks=2", "- rank 1: feed batch reader -> x",
+				"~ rank 0: commit step group.0 group=0 tag=2 weight loss w.grad -> total \"sum l\" after (feed batch)~0, was group.0 group=0 tag=2 weight loss w.grad -> total \"sum l\" after (compute forward)~0",
+			},
+		},
+		{
+			"task inserted",
+			[]string{"  2  group.0", "  2  device  add  more  -> x\n  3  group.0", "  3  group.0  commit", "  4  group.0  commit", "  4  device   compute    update   seg=1          after=3", "  5 device compute update seg=1 after=4"},
+			[]string{"+ rank 0: add more device -> x", "+ rank 1: add more device -> x"},
+		},
+		{
+			"order",
+			[]string{
+				"0  reader   feed       batch                             -> x\n  1  device   compute    forward  seg=0          after=0   w x -> loss weight w.grad\n",
+				"0  device   compute    forward  seg=0          after=1   w x -> loss weight w.grad\n  1  reader   feed       batch                             -> x\n", "tag=1  after=1", "tag=1  after=0", "tag=2  after=1", "tag=2  after=0",
+			},
+			[]string{"~ order: rank 0: compute forward comes where rank 0: feed batch was"},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := Diff(mustParse(t, good), mustParse(t, edit(t, c.edits...)))

@@ -136,12 +136,18 @@ func TestPlantedFaults(t *testing.T) {
 			{"the reader's work is on the device", func(_ *testing.T, p *plan.Plan) {
 				p.Ranks[0][0].Lane = plan.Lane{Kind: plan.Device}
 			}, []string{"rank 0: task 0 (feed batch)", "is on lane device: want reader"}},
-			{"two owners", func(_ *testing.T, p *plan.Plan) { p.Holdings[2].Owner = true },
-				[]string{"two owners", "make one of them a copy"}},
-			{"nobody owns", func(_ *testing.T, p *plan.Plan) { p.Holdings[0].Owner = false },
-				[]string{"nobody owns elements 0..3 of b"}},
-			{"a rank does not feed", func(_ *testing.T, p *plan.Plan) { drop(p, 1, 0) },
-				[]string{"rank 1: task 0 (compute forward/b)", "reads x, which nothing before it has written"}},
+			{
+				"two owners", func(_ *testing.T, p *plan.Plan) { p.Holdings[2].Owner = true },
+				[]string{"two owners", "make one of them a copy"},
+			},
+			{
+				"nobody owns", func(_ *testing.T, p *plan.Plan) { p.Holdings[0].Owner = false },
+				[]string{"nobody owns elements 0..3 of b"},
+			},
+			{
+				"a rank does not feed", func(_ *testing.T, p *plan.Plan) { drop(p, 1, 0) },
+				[]string{"rank 1: task 0 (compute forward/b)", "reads x, which nothing before it has written"},
+			},
 		},
 		"ps": {
 			{"a push is missing", func(t *testing.T, p *plan.Plan) {
@@ -168,8 +174,10 @@ func TestPlantedFaults(t *testing.T) {
 				for r := range p.Ranks {
 					for i := range p.Ranks[r] {
 						if task := &p.Ranks[r][i]; task.Kind == plan.Push && task.Name == "store1" {
-							*task = plan.Task{Kind: plan.Collective, Op: plan.AllReduce, Name: "w", In: task.In[:1], Out: task.In[:1],
-								Lane: plan.Lane{Kind: plan.Group}, Tag: 98, After: task.After}
+							*task = plan.Task{
+								Kind: plan.Collective, Op: plan.AllReduce, Name: "w", In: task.In[:1], Out: task.In[:1],
+								Lane: plan.Lane{Kind: plan.Group}, Tag: 98, After: task.After,
+							}
 							push := p.Ranks[r][find(t, p, r, "push store0", 1)]
 							push.After = append(slices.Clone(push.After), plan.Dep{Task: i})
 							p.Ranks[r][find(t, p, r, "push store0", 1)] = push

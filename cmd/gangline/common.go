@@ -64,8 +64,10 @@ func (c *common) checkFiles(j job.Job) error {
 		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
 	}
 	for _, s := range []struct{ field, path string }{
-		{"data.train.path", j.Data.Train.Path}, {"data.train.labels", j.Data.Train.Labels},
-		{"data.eval.path", j.Data.Eval.Path}, {"data.eval.labels", j.Data.Eval.Labels},
+		{"data.train.path", j.Data.Train.Path},
+		{"data.train.labels", j.Data.Train.Labels},
+		{"data.eval.path", j.Data.Eval.Path},
+		{"data.eval.labels", j.Data.Eval.Labels},
 	} {
 		path := s.path
 		if path == "" {

@@ -148,24 +148,36 @@ func elementCases() []opCase {
 func moveCases() []opCase {
 	two := func(g gen, rows int) tensors { return tensors{g.floats(rows, 6), g.floats(rows, 3, 2)} }
 	return []opCase{
-		{op: graph.Const, attr: graph.Attr{Value: 0.5, Shape: tensor.Shape{2, 3}}, tol: exact,
-			in: func(gen, int) tensors { return nil }},
+		{
+			op: graph.Const, attr: graph.Attr{Value: 0.5, Shape: tensor.Shape{2, 3}}, tol: exact,
+			in: func(gen, int) tensors { return nil },
+		},
 		{op: graph.FillLike, tol: exact, in: func(g gen, rows int) tensors { return tensors{g.floats(), g.floats(rows, 3)} }},
 		{op: graph.SpreadRows, tol: exact, in: func(g gen, rows int) tensors { return tensors{g.floats(rows), g.floats(rows, 3)} }},
 		{op: graph.ReshapeLike, tol: exact, in: two},
-		{name: "inferred", op: graph.Reshape, attr: graph.Attr{Shape: tensor.Shape{3, tensor.Dynamic, 2}}, tol: exact,
-			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 6)} }},
-		{name: "static", op: graph.Reshape, attr: graph.Attr{Shape: tensor.Shape{6}}, tol: exact,
-			in: func(g gen, _ int) tensors { return tensors{g.floats(2, 3)} }},
+		{
+			name: "inferred", op: graph.Reshape, attr: graph.Attr{Shape: tensor.Shape{3, tensor.Dynamic, 2}}, tol: exact,
+			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 6)} },
+		},
+		{
+			name: "static", op: graph.Reshape, attr: graph.Attr{Shape: tensor.Shape{6}}, tol: exact,
+			in: func(g gen, _ int) tensors { return tensors{g.floats(2, 3)} },
+		},
 		{op: graph.Concat, attr: graph.Attr{Axis: 1}, tol: exact, in: func(g gen, rows int) tensors {
 			return tensors{g.floats(rows, 3), g.floats(rows, 1), g.floats(rows, 4)}
 		}},
-		{name: "alone", op: graph.Concat, attr: graph.Attr{Axis: 1}, tol: exact,
-			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 3)} }},
-		{op: graph.Slice, attr: graph.Attr{Axis: 1, Start: 2, End: 5}, tol: exact,
-			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 7)} }},
-		{op: graph.PadSlice, attr: graph.Attr{Axis: 1, Start: 2, End: 5}, tol: exact,
-			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 3), g.floats(rows, 7)} }},
+		{
+			name: "alone", op: graph.Concat, attr: graph.Attr{Axis: 1}, tol: exact,
+			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 3)} },
+		},
+		{
+			op: graph.Slice, attr: graph.Attr{Axis: 1, Start: 2, End: 5}, tol: exact,
+			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 7)} },
+		},
+		{
+			op: graph.PadSlice, attr: graph.Attr{Axis: 1, Start: 2, End: 5}, tol: exact,
+			in: func(g gen, rows int) tensors { return tensors{g.floats(rows, 3), g.floats(rows, 7)} },
+		},
 	}
 }
 
@@ -181,8 +193,10 @@ func reduceCases() []opCase {
 			z, w := 2*maxAbs(r.in[0]), r.want.F64()
 			return func(i int) float64 { return (4 + z) * math.Abs(w[i]) }
 		}},
-		{op: graph.SoftmaxGrad, tol: of(3, func(in []*tensor.Tensor) float64 { return 12 * maxAbs(in[1]) }),
-			in: func(g gen, rows int) tensors { return tensors{g.unit(rows, 11), g.floats(rows, 11)} }},
+		{
+			op: graph.SoftmaxGrad, tol: of(3, func(in []*tensor.Tensor) float64 { return 12 * maxAbs(in[1]) }),
+			in: func(g gen, rows int) tensors { return tensors{g.unit(rows, 11), g.floats(rows, 11)} },
+		},
 	}
 }
 
@@ -241,7 +255,9 @@ func lossCases() []opCase {
 		opCase{op: graph.SoftmaxLoss, in: classes, tol: of(2, func(in []*tensor.Tensor) float64 {
 			return float64(in[1].Elems()) * (2*maxAbs(in[0]) + math.Log(10))
 		})},
-		opCase{op: graph.SoftmaxLossGrad, in: func(g gen, rows int) tensors { return append(classes(g, rows), g.floats()) },
-			tol: of(2, func(in []*tensor.Tensor) float64 { return maxAbs(in[2]) * (2*maxAbs(in[0]) + 4) })},
+		opCase{
+			op: graph.SoftmaxLossGrad, in: func(g gen, rows int) tensors { return append(classes(g, rows), g.floats()) },
+			tol: of(2, func(in []*tensor.Tensor) float64 { return maxAbs(in[2]) * (2*maxAbs(in[0]) + 4) }),
+		},
 	)
 }

@@ -99,8 +99,12 @@ func badShapes() []badRun {
 			return tensors{zeros(3, 2), ints(1, 2), ints(0, 2), zeros(2), zeros(4, 2)}
 		}, []string{"[3 2]", "1 bags"}},
 		{"table of vectors", graph.UpdateRows, sgd, func() tensors { return tensors{zeros(4), ints(1), zeros(1), values(1)} }, []string{"[4]"}},
-		{"slot", graph.Update, graph.Attr{Rule: optim.Rule{Kind: optim.Momentum, LR: 1}},
-			shape(s(2), s(2), s(), s(3)), []string{"slot 0", "[3]"}},
+		{
+			"slot", graph.Update,
+			graph.Attr{Rule: optim.Rule{Kind: optim.Momentum, LR: 1}},
+			shape(s(2), s(2), s(), s(3)),
+			[]string{"slot 0", "[3]"},
+		},
 		{"update rows", graph.UpdateRows, sgd, func() tensors { return tensors{zeros(4, 2), ints(1), zeros(2, 2), values(1)} }, []string{"[2 2]", "1 rows"}},
 	}
 }

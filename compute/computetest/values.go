@@ -28,8 +28,10 @@ func (g gen) floats(shape ...int) *tensor.Tensor {
 
 // wild adds what breaks careless exponentials.
 func (g gen) wild(shape ...int) *tensor.Tensor {
-	special := []float64{0, math.Copysign(0, -1), 1e-6, -1e-6, 0.25, 20, -20, 88.5, -87.5, -100, 300, -300, 1000, -1000,
-		math.Inf(1), math.Inf(-1), math.NaN()}
+	special := []float64{
+		0, math.Copysign(0, -1), 1e-6, -1e-6, 0.25, 20, -20, 88.5, -87.5, -100, 300, -300, 1000, -1000,
+		math.Inf(1), math.Inf(-1), math.NaN(),
+	}
 	return g.fill(shape, func() float64 {
 		if g.IntN(2) == 0 {
 			return special[g.IntN(len(special))]

@@ -59,9 +59,14 @@ func BenchmarkMatMul(b *testing.B) {
 		m, k, n int
 		ta, tb  bool
 	}{
-		{128, 784, 512, false, false}, {128, 512, 512, false, true}, {784, 128, 512, true, false},
-		{512, 128, 512, true, true}, {128, 512, 10, false, false}, {1024, 1024, 1024, false, false},
-		{128, 784, 1, false, false}, {1, 784, 512, false, false},
+		{128, 784, 512, false, false},
+		{128, 512, 512, false, true},
+		{784, 128, 512, true, false},
+		{512, 128, 512, true, true},
+		{128, 512, 10, false, false},
+		{1024, 1024, 1024, false, false},
+		{128, 784, 1, false, false},
+		{1, 784, 512, false, false},
 	} {
 		b.Run(fmt.Sprintf("%dx%dx%d/%t/%t", c.m, c.k, c.n, c.ta, c.tb), func(b *testing.B) {
 			g := graph.New(tensor.F32)

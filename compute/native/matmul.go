@@ -118,11 +118,7 @@ func pack[T tensor.Float](dst []T, s matrix[T], i0, j0, k, across, alongStride, 
 // packRows copies k rows of n neighbours, stride apart, to rows of width.
 func packRows[T tensor.Float](panel, from []T, n, width, k, stride int) {
 	for l := range k {
-		row := from[l*stride:][:n]
-		dst := panel[l*width:][:n]
-		for x, v := range row {
-			dst[x] = v
-		}
+		copy(panel[l*width:], from[l*stride:][:n])
 	}
 }
 
