@@ -2,7 +2,7 @@ package data
 
 // Columns returns what Open would deliver, without reading the rows where the
 // spec alone says it: always for criteo and generated, and for libsvm with
-// Features. Servers, which hold parameters but never a row, plan with it.
+// Features; of idx it reads one row. Servers, which hold parameters but never a row, plan with it.
 func Columns(spec Spec) ([]ColumnSpec, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -13,6 +13,8 @@ func Columns(spec Spec) ([]ColumnSpec, error) {
 		return []ColumnSpec{label, num, cat}, nil
 	case spec.Format == "libsvm" && spec.Features > 0:
 		return libsvmSpecs(spec.Features), nil
+	case spec.Format == "idx":
+		spec.Limit = 1
 	}
 	src, err := Open(spec)
 	if err != nil {

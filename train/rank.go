@@ -78,7 +78,7 @@ func Run(ctx context.Context, cfg Config) (*RankReport, error) {
 // blame marks an error that says a peer was lost, so that the coordinator looks
 // for the cause there.
 func blame(err error) error {
-	if lost, ok := errors.AsType[*transport.PeerError](err); ok && errors.Is(err, transport.ErrPeerLost) {
+	if lost, ok := errors.AsType[*transport.PeerError](err); ok && (errors.Is(err, transport.ErrPeerLost) || errors.Is(err, transport.ErrPeerClosed)) {
 		return coord.Blame(lost.Peer, err)
 	}
 	return err

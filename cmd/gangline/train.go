@@ -126,6 +126,9 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	if err != nil {
 		return fmt.Errorf("cannot find this program to start it again: %w", err)
 	}
+	if err := f.foresee(j); err != nil {
+		return err
+	}
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
 	world := j.Strategy.Workers + j.Strategy.Servers
@@ -149,6 +152,20 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 		restarts = append(restarts, r.Reason)
 	}
 	return f.close(j, outcome.Reports, restarts, time.Since(start), stdout)
+}
+
+// foresee finds what is wrong with model and strategy before anything is
+// started, unless the whole file must be read to know.
+func (f *trainFlags) foresee(j job.Job) error {
+	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 {
+		return nil
+	}
+	columns, err := train.Columns(j, f.dataDir)
+	if err != nil {
+		return requestError{err}
+	}
+	_, err = train.NewSetup(j, columns)
+	return err
 }
 
 // rankName calls a rank by what it does.
