@@ -140,7 +140,7 @@ func TestUnpublishedDoesNotExist(t *testing.T) {
 	for step := range int64(4) {
 		write(t, root, step)
 	}
-	if err := checkpoint.Prune(root, 2); err != nil {
+	if err := checkpoint.Prune(root, 3, 2); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(root)
@@ -152,6 +152,25 @@ func TestUnpublishedDoesNotExist(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	if diff := cmp.Diff([]string{"step-000000000002", "step-000000000003"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A damaged checkpoint that a run fell back behind does not push out a whole one.
+func TestPruneDoesNotCountLaterOnes(t *testing.T) {
+	root := t.TempDir()
+	for _, step := range []int64{2, 9, 3} { // 9 is damaged, 3 was written after it
+		write(t, root, step)
+	}
+	if err := checkpoint.Prune(root, 3, 1); err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := checkpoint.List(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{filepath.Join(root, "step-000000000009"), filepath.Join(root, "step-000000000003")}
+	if diff := cmp.Diff(want, dirs); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -115,15 +115,22 @@ func Abandon(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// Prune keeps the newest keep checkpoints below root and removes older ones,
-// and every directory in the making that a dead run left behind. keep < 1 is 1.
-func Prune(root string, keep int) error {
+// Prune keeps the newest keep checkpoints below root of those of step and before,
+// and removes older ones, and every directory in the making that a dead run left
+// behind. keep < 1 is 1. A later one than that of a run's own step is damaged: the
+// run fell back behind it. It does not count, and is replaced when its step comes.
+func Prune(root string, step int64, keep int) error {
 	dirs, err := List(root)
 	if err != nil {
 		return err
 	}
-	for i, d := range dirs {
-		if i >= max(keep, 1) {
+	kept := 0
+	for _, d := range dirs {
+		at, _ := parseDirName(filepath.Base(d)) // List has parsed it before
+		if at > step {
+			continue
+		}
+		if kept++; kept > max(keep, 1) {
 			err = errors.Join(err, os.RemoveAll(d))
 		}
 	}

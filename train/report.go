@@ -41,8 +41,8 @@ type StrategyOut struct {
 
 // Summary is what rank 0 knows at the end for all.
 type Summary struct {
-	// Steps and Examples count the whole run, Resumed the steps of it that an
-	// earlier run had done.
+	// Steps counts from the beginning, Resumed the steps of it that an earlier
+	// run had done. Examples and the other counts and times are of this run alone.
 	Steps    int64 `json:"steps"`
 	Examples int64 `json:"examples"`
 	Resumed  int64 `json:"resumed_from_step,omitempty"`

@@ -52,9 +52,12 @@ func resumePoint(cfg Config) (*checkpoint.Checkpoint, error) {
 // save writes the checkpoint of a version: rank 0 gathers the shards and
 // publishes. Other ranks need not wait: no later step commits without rank 0.
 func (w *worker) save(ctx context.Context, version int64) error {
-	root := w.setup.Job.Checkpoint.Dir
-	if w.cfg.Rank != 0 || root == "" || w.savedAt == version {
+	root, keep := w.setup.Job.Checkpoint.Dir, w.setup.Job.Checkpoint.Keep
+	switch {
+	case w.cfg.Rank != 0 || root == "":
 		return nil
+	case w.savedAt == version: // perhaps by a run that died before it tidied up
+		return checkpoint.Prune(root, version, keep)
 	}
 	root, err := filepath.Abs(root) // servers write there too
 	if err != nil {
@@ -72,7 +75,7 @@ func (w *worker) save(ctx context.Context, version int64) error {
 		return errors.Join(err, checkpoint.Abandon(dir))
 	}
 	w.savedAt = version
-	return checkpoint.Prune(root, w.setup.Job.Checkpoint.Keep)
+	return checkpoint.Prune(root, version, keep)
 }
 
 // manifest has the shards written and describes them.
