@@ -98,10 +98,10 @@ func train[T tensor.Float](t *testing.T, c *cluster, steps int64, weight func(in
 		grads := make([]gradient, len(c.workers))
 		for w := range grads {
 			keys := []int64{}
-			for k := int64(w); k < 40; k += int64(step) + 3 {
+			for k := int64(w); k < 40; k += step + 3 {
 				keys = append(keys, k)
 			}
-			grads[w] = c.m.gradient(step*100+w, keys)
+			grads[w] = c.m.gradient(int(step)*100+w, keys)
 		}
 		err := c.each(func(w int) error {
 			got := c.m.gradient(0, grads[w].keys)
