@@ -169,7 +169,11 @@ func New(cfg Config) (*Exec, error) {
 		epoch := time.Duration(base.UnixNano())
 		e.now = func() time.Duration { return epoch + time.Since(base) }
 	}
-	e.values = newValues(p, cfg.State)
+	alloc := transport.Ordinary
+	if cfg.Endpoint != nil {
+		alloc = cfg.Endpoint.Alloc
+	}
+	e.values = newValues(p, cfg.State, alloc)
 	e.books = newLedger(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)

@@ -15,13 +15,45 @@ type values struct {
 	// tensor each time.
 	copies map[plan.Ref][]*tensor.Tensor
 	names  map[string][]*tensor.Tensor
+	// arenas hold the memory of a plan's arenas, by number and copy.
+	arenas map[int][][]byte
 }
 
-func newValues(p *plan.Plan, state map[string]*tensor.Tensor) *values {
+func newValues(p *plan.Plan, state map[string]*tensor.Tensor, alloc func(n int) []byte) *values {
 	if state == nil {
 		state = map[string]*tensor.Tensor{}
 	}
-	return &values{plan: p, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{}}
+	return &values{
+		plan: p, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{},
+		arenas: newArenas(p, alloc),
+	}
+}
+
+// newArenas allocates what the values placed in arenas need.
+func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
+	size := map[int]int{}
+	for i := range p.Values {
+		if v := &p.Values[i]; v.Arena != 0 {
+			size[v.Arena] = max(size[v.Arena], v.Offset+v.Shape.Elems()*v.DType.Size())
+		}
+	}
+	arenas := map[int][][]byte{}
+	for arena, n := range size {
+		for range p.Window {
+			arenas[arena] = append(arenas[arena], alloc(n))
+		}
+	}
+	return arenas
+}
+
+// placed returns a value's part of its arena, in one copy.
+func (v *values) placed(val *plan.Value, c int) (*tensor.Tensor, error) {
+	mem := v.arenas[val.Arena][c]
+	end := val.Offset + val.Shape.Elems()*val.DType.Size()
+	if !val.Shape.Static() || val.Offset < 0 || val.Offset > end {
+		return nil, fmt.Errorf("value %q of shape %v cannot be at %d of an arena", val.Name, val.Shape, val.Offset)
+	}
+	return tensor.Wrap(val.DType, mem[val.Offset:end], val.Shape...)
 }
 
 // value returns the plan's value of a ref.
@@ -55,11 +87,16 @@ func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
 		case held && i > 0:
 			c[i] = c[0]
 		case held:
-			if c[i], err = v.held(val); err != nil {
-				return nil, err
-			}
+			c[i], err = v.held(val)
+		case val.Arena != 0 && (r.Micro != 0 || r.Use != 0):
+			err = fmt.Errorf("value %q is in an arena and can have one life a step only", val.Name)
+		case val.Arena != 0:
+			c[i], err = v.placed(val, i)
 		default:
 			c[i] = tensor.New(val.DType, startShape(val.Shape)...)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	v.copies[r] = c

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unsafe"
 )
 
 // Limits that every body keeps.
@@ -78,6 +79,10 @@ func (e *PeerError) Unwrap() error { return e.Err }
 
 // Endpoint is one rank's connection with all others.
 type Endpoint interface {
+	// Alloc returns n zeroed bytes, aligned to 64, for values that cross: memory
+	// that this body moves with the fewest copies. It lives as long as the
+	// endpoint.
+	Alloc(n int) []byte
 	// Post offers r to the next message of (r.Peer, r.Tag). It does not block.
 	Post(r *Receive) error
 	// Send gives head and body, as one message, to peer. It returns when both
@@ -96,4 +101,12 @@ type Stats struct {
 	MessagesSent, MessagesReceived int64
 	// LastHeard is, for each rank, when something last arrived from it.
 	LastHeard []time.Time
+}
+
+// Ordinary is Alloc for bodies to which all memory is alike.
+func Ordinary(n int) []byte {
+	const align = 64
+	mem := make([]byte, n+align-1)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % align)
+	return mem[skip : skip+n : skip+n]
 }
