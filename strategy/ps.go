@@ -34,14 +34,6 @@ func psEval(b *builder) {
 	b.nextStep(pulls, b.compute(b.step.Eval))
 }
 
-// nextStep makes tasks wait for one that comes later in the list, of the step
-// before: a pull must see the update, and overwrites what was computed with.
-func (b *builder) nextStep(tasks []int, last int) {
-	for _, i := range tasks {
-		b.tasks[i].After = append(b.tasks[i].After, plan.Dep{Task: last, Lag: 1})
-	}
-}
-
 // pull reads from every store what it holds: dense parameters, then rows.
 func (b *builder) pull() (tasks []int) {
 	for store := range b.c.Servers {

@@ -115,3 +115,11 @@ func (b *builder) update() {
 		})
 	}
 }
+
+// nextStep makes tasks wait for one that comes later in the list, of the step
+// before: a pull must see the update, and overwrites what was computed with.
+func (b *builder) nextStep(tasks []int, last int) {
+	for _, i := range tasks {
+		b.tasks[i].After = append(b.tasks[i].After, plan.Dep{Task: last, Lag: 1})
+	}
+}
