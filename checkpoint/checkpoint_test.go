@@ -86,6 +86,32 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
+// A piece of a table without rows comes back as one: a server may own no row
+// that was ever updated, and it must not be taken for a dense piece.
+func TestTableWithoutRows(t *testing.T) {
+	shape := tensor.Shape{10, 2}
+	text, err := checkpoint.Encode("server-0", []checkpoint.Piece{{Name: "t", Shape: shape, Keys: []int64{}, Data: tensor.New(tensor.F64, 0, 2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := checkpoint.InMemory(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Pieces(func(string) bool { return true }, func(p checkpoint.Piece) error {
+		if p.Keys == nil {
+			t.Error("the piece comes back dense")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := c.Assemble("t", tensor.New(tensor.F64, shape...)); err != nil {
+		t.Errorf("a table of which no row was updated: %v", err)
+	}
+}
+
 // A checkpoint with one wrong byte anywhere is passed over for the one before.
 func TestDamageIsPassedOver(t *testing.T) {
 	for _, damage := range []func(path string) error{

@@ -149,7 +149,9 @@ func (e Entry) piece(tensors map[string]*tensor.Tensor) (Piece, error) {
 	if keys == nil || keys.DType() != tensor.I64 {
 		return p, fmt.Errorf("%w: no row numbers %q in the shard", ErrCorrupt, e.Keys)
 	}
-	p.Keys = keys.I64()
+	if p.Keys = keys.I64(); p.Keys == nil {
+		p.Keys = []int64{} // nil would make it a dense piece
+	}
 	if len(p.Data.Shape()) != 2 || p.Data.Shape()[0] != len(p.Keys) {
 		return p, fmt.Errorf("%w: %d row numbers for rows %v", ErrCorrupt, len(p.Keys), p.Data.Shape())
 	}
