@@ -10,43 +10,65 @@ import (
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/job"
 )
 
-// resumePoint finds the checkpoint that the run goes on from; nil if it begins at
-// the beginning. A directory that holds checkpoints of an earlier run is
-// refused unless the job says resume, so that none is mixed up or lost.
-func resumePoint(cfg Config) (*checkpoint.Checkpoint, error) {
-	dir := cfg.Job.Checkpoint.Dir
+// CheckResume refuses a request that cannot go on, before anything is started: a
+// directory that holds checkpoints of an earlier run, unless the job says resume,
+// so that none is mixed up or lost; or checkpoints that another job wrote. It
+// reads one manifest.
+func CheckResume(j job.Job) error {
+	dir := j.Checkpoint.Dir
 	if dir == "" {
-		return nil, nil
+		return nil
 	}
-	if !cfg.Job.Checkpoint.Resume && cfg.Attempt == 0 {
-		found, err := checkpoint.List(dir)
-		if err != nil {
-			return nil, err
-		}
-		if len(found) > 0 {
-			return nil, fmt.Errorf("checkpoint.dir %s already holds %s: set checkpoint.resume=true to go on from it, or name another directory",
-				dir, filepath.Base(found[0]))
-		}
-		return nil, nil
+	found, err := checkpoint.List(dir)
+	if err != nil {
+		return &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
 	}
-	c, passedOver, err := checkpoint.Latest(dir)
+	if len(found) > 0 && !j.Checkpoint.Resume {
+		return &job.FieldError{Field: "checkpoint.dir", Fix: fmt.Sprintf(
+			"%s already holds %s: set checkpoint.resume=true (--resume) to go on from it, or name another directory", dir, filepath.Base(found[0]))}
+	}
+	for _, d := range found {
+		if c, err := checkpoint.Open(d); err == nil { // a damaged one is passed over later, with its reason
+			return sameJob(j, c)
+		}
+	}
+	return nil
+}
+
+// sameJob refuses a checkpoint of another job.
+func sameJob(j job.Job, c *checkpoint.Checkpoint) error {
+	text, digest, err := j.Fixed()
+	if err != nil {
+		return err
+	}
+	if digest != c.Manifest.Job {
+		return &job.FieldError{Field: "checkpoint.resume", Fix: fmt.Sprintf(
+			"%s was written by another job; what must not change on resume differs:\n%s", c.Dir, lineDiff(c.Manifest.JobText, text))}
+	}
+	return nil
+}
+
+// resumePoint finds the checkpoint that the run goes on from; nil if it begins at
+// the beginning. A restart always goes on.
+func resumePoint(cfg Config) (*checkpoint.Checkpoint, error) {
+	j := cfg.Job
+	if cfg.Attempt > 0 {
+		j.Checkpoint.Resume = true
+	}
+	if err := CheckResume(j); err != nil || j.Checkpoint.Dir == "" || !j.Checkpoint.Resume {
+		return nil, err
+	}
+	c, passedOver, err := checkpoint.Latest(j.Checkpoint.Dir)
 	for _, why := range passedOver {
 		cfg.Logger.Warn("checkpoint passed over", "reason", why)
 	}
 	if err != nil || c == nil {
 		return nil, err
 	}
-	text, digest, err := cfg.Job.Fixed()
-	if err != nil {
-		return nil, err
-	}
-	if digest != c.Manifest.Job {
-		return nil, fmt.Errorf("%s was written by another job; what must not change on resume differs:\n%s",
-			c.Dir, lineDiff(c.Manifest.JobText, text))
-	}
-	return c, nil
+	return c, sameJob(j, c)
 }
 
 // save writes the checkpoint of a version: rank 0 gathers the shards and

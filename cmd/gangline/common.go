@@ -87,7 +87,8 @@ func (c *common) checkFiles(j job.Job) error {
 	return nil
 }
 
-// checkOut refuses a file to write whose directory is missing, before any work.
+// checkOut refuses a file that cannot be written, before any work. The proof is a
+// file beside it, made as writeWhole makes it and removed at once.
 func checkOut(flag, path string) error {
 	if path == "" {
 		return nil
@@ -98,7 +99,19 @@ func checkOut(flag, path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return requestError{fmt.Errorf("%s %s is a directory", flag, path)}
 	}
+	proof, err := beside(path)
+	if err == nil {
+		err = errors.Join(proof.Close(), os.Remove(proof.Name()))
+	}
+	if err != nil {
+		return requestError{fmt.Errorf("%s %s: cannot write there: %w", flag, path, err)}
+	}
 	return nil
+}
+
+// beside makes a new file that may be renamed to path.
+func beside(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
 // asRequest marks an error as a wrong request.
@@ -123,7 +136,7 @@ func writeJSON(path string, v any) error {
 
 // writeWhole lets write fill a new file and puts it in place of path.
 func writeWhole(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	f, err := beside(path)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
 )
@@ -53,7 +54,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitDone
 	}
 	if !errors.Is(err, errSaid) {
-		fmt.Fprintln(stderr, errorPrefix+tidy(err.Error()))
+		fmt.Fprintln(stderr, errorPrefix+tidy(plain(err)))
 	}
 	return statusOf(err)
 }
@@ -81,8 +82,32 @@ func statusOf(err error) int {
 	return exitFailed
 }
 
-// tidy takes the program's name from inner errors.
-func tidy(text string) string { return strings.TrimPrefix(text, errorPrefix) }
+// plain is the text of an error; of a rank that said why it ended and then ended,
+// what it said.
+func plain(err error) string {
+	e, ok := errors.AsType[*launch.RankError](err)
+	if !ok || e.Cause.Kind != coord.ProcessExited {
+		return err.Error()
+	}
+	for i, line := range e.Lines {
+		if said, ok := strings.CutPrefix(line, errorPrefix); ok {
+			return strings.Join(append([]string{e.Name + ": " + said}, e.Lines[i+1:]...), "\n")
+		}
+	}
+	return err.Error()
+}
+
+// tidy takes the program's name from inner errors, and indents all lines but the
+// first: what is not indented is a message of its own.
+func tidy(text string) string {
+	lines := strings.Split(strings.TrimPrefix(text, errorPrefix), "\n")
+	for i, line := range lines {
+		if i > 0 && !strings.HasPrefix(line, " ") {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 func newRoot() *cobra.Command {
 	root := &cobra.Command{

@@ -115,11 +115,16 @@ func (p *progress) clear() {
 
 // withoutVerdicts drops the last words of ranks, which the launcher's own error
 // repeats once for all.
-type withoutVerdicts struct{ w io.Writer }
+type withoutVerdicts struct {
+	w    io.Writer
+	last map[string]bool // by rank: its verdict has begun
+}
 
 // Write implements io.Writer; it is given whole lines.
 func (v *withoutVerdicts) Write(line []byte) (int, error) {
-	if bytes.Contains(line, []byte("] "+errorPrefix)) {
+	rank, words, _ := bytes.Cut(line, []byte("] "))
+	more := v.last[string(rank)] && bytes.HasPrefix(words, []byte(" ")) // see tidy
+	if v.last[string(rank)] = more || bytes.HasPrefix(words, []byte(errorPrefix)); v.last[string(rank)] {
 		return len(line), nil
 	}
 	return v.w.Write(line)

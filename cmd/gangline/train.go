@@ -67,12 +67,15 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if err != nil {
 		return requestError{err}
 	}
+	_, launched := os.LookupEnv(launch.EnvParent)
 	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
+		if launched { // the launcher has looked, and a rank that is killed leaves no trace of looking
+			break
+		}
 		if err := checkOut(flag, path); err != nil {
 			return err
 		}
 	}
-	_, launched := os.LookupEnv(launch.EnvParent)
 	switch {
 	case joins && (launched || place.Rank > 0):
 		return f.rank(ctx, j, place, stderr)
@@ -136,7 +139,7 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 		Exe: exe, Args: func(int, int) []string { return os.Args[1:] }, Env: os.Environ(), World: world,
 		Names:   func(rank int) string { return rankName(j, rank) },
 		Restart: launch.Restart{Max: j.Restart.Max},
-		Stderr:  &withoutVerdicts{show}, Logger: f.logger(show),
+		Stderr:  &withoutVerdicts{w: show, last: map[string]bool{}}, Logger: f.logger(show),
 		Coordinator: coord.ServerConfig{
 			JoinTimeout: time.Duration(j.Network.JoinTimeout),
 			OnProgress:  show.update,
@@ -154,9 +157,12 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	return f.close(j, outcome.Reports, restarts, time.Since(start), stdout)
 }
 
-// foresee finds what is wrong with model and strategy before anything is
-// started, unless the whole file must be read to know.
+// foresee finds what is wrong with checkpoints, model and strategy before anything
+// is started; with the latter two, unless the whole file must be read to know.
 func (f *trainFlags) foresee(j job.Job) error {
+	if err := train.CheckResume(j); err != nil {
+		return err
+	}
 	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 {
 		return nil
 	}
