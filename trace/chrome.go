@@ -70,7 +70,7 @@ func WriteChrome(w io.Writer, spans []Span) error {
 		s := &spans[i]
 		dur := float64(s.End-s.Start) / 1e3
 		e := event{
-			Name: s.Name, Ph: "X", Cat: s.Category.String(), Pid: s.Rank, Tid: tids[track{s.Rank, s.Lane}],
+			Name: title(s), Ph: "X", Cat: s.Category.String(), Pid: s.Rank, Tid: tids[track{s.Rank, s.Lane}],
 			TS: float64(s.Start-epoch) / 1e3, Dur: &dur,
 			Args: eventArgs{Step: &s.Step, Task: &s.Task, Kind: s.Kind, Bytes: s.Bytes},
 		}
@@ -83,6 +83,15 @@ func WriteChrome(w io.Writer, spans []Span) error {
 		return fmt.Errorf("trace: write chrome: %w", err)
 	}
 	return nil
+}
+
+// title is what a box of the viewer says: the kind of task and its name, of
+// which a segment's says enough alone.
+func title(s *Span) string {
+	if s.Kind == "" || s.Kind == s.Name || s.Kind == "compute" {
+		return s.Name
+	}
+	return s.Kind + " " + s.Name
 }
 
 // layout numbers the lanes of each rank from 0 in the order of their names.

@@ -36,7 +36,7 @@ type StrategyOut struct {
 	Kind        string `json:"kind"`
 	Workers     int    `json:"workers"`
 	Servers     int    `json:"servers"`
-	Consistency string `json:"consistency,omitempty"`
+	Consistency string `json:"consistency"`
 }
 
 // Summary is what rank 0 knows at the end for all.
@@ -115,11 +115,10 @@ type MainReport struct {
 func NewReport(j job.Job, version string, ranks []RankReport) (*Report, error) {
 	r := &Report{
 		Job: j.Name, Version: version, Ranks: len(ranks),
-		Strategy: StrategyOut{Kind: j.Strategy.Kind, Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
+		Strategy: StrategyOut{
+			Kind: j.Strategy.Kind, Workers: j.Strategy.Workers, Servers: j.Strategy.Servers, Consistency: j.Strategy.Consistency.Kind,
+		},
 		StepTime: []StepTime{},
-	}
-	if j.Strategy.Kind == "ps" {
-		r.Strategy.Consistency = j.Strategy.Consistency.Kind
 	}
 	for _, k := range ranks {
 		r.BytesSent += k.BytesSent
