@@ -378,7 +378,9 @@ func allocsOf(t *testing.T, n int, op func(i int) func() error) float64 {
 		close(s)
 	}
 	for range n {
-		<-ends
+		if err := <-ends; err != nil {
+			t.Error(err)
+		}
 	}
 	return a
 }

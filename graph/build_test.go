@@ -152,11 +152,12 @@ func TestNewErrors(t *testing.T) {
 func TestInputsOnce(t *testing.T) {
 	g := graph.New(tensor.F32)
 	x := g.Ragged("x")
-	if g.Input("a", 3) != g.Input("a", 3) || x.Keys() != g.Ragged("x").Keys() || x.Weights() != x.Weights() {
+	a, keys, weights := g.Input("a", 3), x.Keys(), x.Weights()
+	if g.Input("a", 3) != a || g.Ragged("x").Keys() != keys || x.Weights() != weights {
 		t.Error("an input was made twice")
 	}
 	tab := g.Table("t", graph.Init{}, 9, 2)
-	if g.GatherRows(tab, x.Keys()) != g.GatherRows(tab, x.Keys()) {
+	if rows := g.GatherRows(tab, x.Keys()); g.GatherRows(tab, x.Keys()) != rows {
 		t.Error("rows were gathered twice")
 	}
 	if diff := cmp.Diff("a x.keys x.weights t gatherrows.4", names(g.Nodes())); diff != "" || g.Err() != nil {

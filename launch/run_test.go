@@ -65,15 +65,15 @@ func checkGone(t *testing.T, out Outcome) {
 	}
 }
 
-// rankError returns the RankError in err and checks whom it names.
-func rankError(t *testing.T, err error, rank int, kind coord.Kind, words ...string) *RankError {
+// victimError returns the RankError in err and checks that it names the victim.
+func victimError(t *testing.T, err error, kind coord.Kind, words ...string) *RankError {
 	t.Helper()
 	failed, ok := errors.AsType[*RankError](err)
 	if !ok {
 		t.Fatalf("got %v (%T), want a RankError", err, err)
 	}
-	if failed.Cause.Rank != rank || failed.Cause.Kind != kind {
-		t.Errorf("error names rank %d, %s; want %d, %s", failed.Cause.Rank, failed.Cause.Kind, rank, kind)
+	if failed.Cause.Rank != victim || failed.Cause.Kind != kind {
+		t.Errorf("error names rank %d, %s; want %d, %s", failed.Cause.Rank, failed.Cause.Kind, victim, kind)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
@@ -131,7 +131,7 @@ func TestFailures(t *testing.T) {
 				cfg.Restart.Max = 3 // which cannot help
 			}
 			out, err := Run(t.Context(), cfg)
-			failed := rankError(t, err, victim, tc.kind, tc.words...)
+			failed := victimError(t, err, tc.kind, tc.words...)
 			if (len(failed.Lines) > 0) != tc.lines || failed.Request {
 				t.Errorf("error %+v", failed)
 			}
@@ -172,7 +172,7 @@ func TestWrongRequestIsNotRepeated(t *testing.T) {
 	cfg, _ := config(t, "request")
 	cfg.Restart.Max = 5
 	out, err := Run(t.Context(), cfg)
-	failed := rankError(t, err, victim, coord.ProcessExited, "exit status 2", "there is no field stratgy")
+	failed := victimError(t, err, coord.ProcessExited, "exit status 2", "there is no field stratgy")
 	if !failed.Request || len(out.Restarts) != 0 {
 		t.Errorf("error %+v, restarts %+v", failed, out.Restarts)
 	}
@@ -204,7 +204,7 @@ func TestFailureAfterTheEnd(t *testing.T) {
 	cfg, _ := config(t, "late")
 	cfg.Restart.Max = 2
 	out, err := Run(t.Context(), cfg)
-	rankError(t, err, victim, coord.ProcessExited, "exit status 5, after all ranks were done")
+	_ = victimError(t, err, coord.ProcessExited, "exit status 5, after all ranks were done")
 	if len(out.Restarts) != 0 || len(out.Reports) != 3 {
 		t.Errorf("outcome %+v", out)
 	}
@@ -254,7 +254,7 @@ func TestKilled(t *testing.T) {
 		}
 	}()
 	out, err := Run(t.Context(), cfg)
-	failed := rankError(t, err, victim, coord.ProcessExited, fmt.Sprintf("worker 1 (rank 1, pid %d)", out.Processes[victim].PID))
+	failed := victimError(t, err, coord.ProcessExited, fmt.Sprintf("worker 1 (rank 1, pid %d)", out.Processes[victim].PID))
 	if tellsRSS() && !strings.Contains(failed.Error(), "was killed by signal 9 (killed)") {
 		t.Errorf("the signal is not named: %v", failed)
 	}

@@ -277,7 +277,7 @@ func TestTableFaults(t *testing.T) {
 			i := slices.IndexFunc(p.Holdings, func(h plan.Holding) bool { return h.Store == 1 && h.Hi == 0 })
 			p.Holdings = slices.Delete(p.Holdings, i, i+1)
 		}, []string{"nobody owns the rows on stores 1..2"}},
-		{"keys without rows", strategy.PS, func(t *testing.T, p *plan.Plan) {
+		{"keys without rows", strategy.PS, func(_ *testing.T, p *plan.Plan) {
 			for i := range p.Ranks[1] {
 				if push := &p.Ranks[1][i]; push.Kind == plan.Push && len(push.In) == 2 {
 					push.In = push.In[:1]
@@ -288,7 +288,7 @@ func TestTableFaults(t *testing.T) {
 			pull := &p.Ranks[0][find(t, p, 0, "pull store1", 0)]
 			pull.In[0] = pull.Out[len(pull.Out)-1]
 		}, []string{"rank 0: task 2 (pull store1)", "want parameters out first"}},
-		{"merged rows with local keys", strategy.AllReduce, func(t *testing.T, p *plan.Plan) {
+		{"merged rows with local keys", strategy.AllReduce, func(_ *testing.T, p *plan.Plan) {
 			all := slices.IndexFunc(p.Ranks[0], func(o plan.Task) bool { return o.Op == plan.AllGatherRows })
 			for i := range p.Ranks[0] {
 				if u := &p.Ranks[0][i]; p.Segs[u.Seg].Update != plan.NoState && len(u.In) > 1 && u.In[1] == p.Ranks[0][all].Out[0] {

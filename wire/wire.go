@@ -204,8 +204,8 @@ func (h Header) CheckPayload(sum uint32) error {
 	return nil
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Sum returns the CRC-32C of p appended to what sum is the CRC-32C of; begin
 // with 0. It runs at memory speed where the processor has the instruction.
-func Sum(sum uint32, p []byte) uint32 { return crc32.Update(sum, castagnoli, p) }
+func Sum(sum uint32, p []byte) uint32 {
+	return crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), p) // the table is made once
+}
