@@ -269,20 +269,18 @@ func (p *process) wait() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// await waits until the log matches, and returns the match and its groups.
-func (p *process) await(pattern string) []string {
+// await waits until the log matches.
+func (p *process) await(pattern string) {
 	p.b.t.Helper()
 	re := regexp.MustCompile(pattern)
-	var m []string
 	poll(p.b.t, p.name+" to write "+pattern, patience, func() bool {
 		running := p.running() // before the look, so that the last words are seen
-		m = re.FindStringSubmatch(p.log.String())
-		if m == nil && !running {
-			p.b.t.Fatalf("%s ended (%v) without writing %s:\n%s", p.name, p.cmd.ProcessState, pattern, tail(p.log.String(), 15))
+		found := re.MatchString(p.log.String())
+		if !found && !running {
+			p.b.t.Fatalf("%s ended (%v) without writing %s:\n%s", p.name, p.cmd.ProcessState, pattern, tail(p.log.String()))
 		}
-		return m != nil
+		return found
 	})
-	return m
 }
 
 // startedText is how the launcher says that it started a rank.
@@ -304,7 +302,7 @@ func (p *process) pids(attempt int) map[int]int {
 func (p *process) result() *train.Report {
 	p.b.t.Helper()
 	if status := p.wait(); status != 0 {
-		p.b.t.Fatalf("%s ended with %v:\n%s", p.name, p.cmd.ProcessState, tail(p.log.String(), 15))
+		p.b.t.Fatalf("%s ended with %v:\n%s", p.name, p.cmd.ProcessState, tail(p.log.String()))
 	}
 	var r train.Report
 	p.read(&r)
@@ -324,7 +322,8 @@ func (p *process) read(into any) {
 }
 
 // tail returns the last lines of a text.
-func tail(text string, n int) string {
+func tail(text string) string {
+	const n = 15
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
@@ -335,7 +334,7 @@ func (p *process) checkSays(words ...string) {
 	text := p.log.String()
 	for _, w := range words {
 		if !regexp.MustCompile(w).MatchString(text) {
-			p.b.t.Errorf("%s does not say %q:\n%s", p.name, w, tail(text, 15))
+			p.b.t.Errorf("%s does not say %q:\n%s", p.name, w, tail(text))
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (p *process) verdict() string {
 	p.b.t.Helper()
 	at := regexp.MustCompile(`(?m)^gangline: `).FindAllStringIndex(p.log.String(), -1)
 	if len(at) != 1 {
-		p.b.t.Errorf("%s says %d errors, want one:\n%s", p.name, len(at), tail(p.log.String(), 15))
+		p.b.t.Errorf("%s says %d errors, want one:\n%s", p.name, len(at), tail(p.log.String()))
 		return ""
 	}
 	return p.log.String()[at[0][0]:]
@@ -37,7 +37,7 @@ func (p *process) verdict() string {
 func (p *process) checkVerdict(status int, words ...string) {
 	p.b.t.Helper()
 	if got := p.wait(); got != status {
-		p.b.t.Errorf("%s: exit status %d, want %d:\n%s", p.name, got, status, tail(p.log.String(), 15))
+		p.b.t.Errorf("%s: exit status %d, want %d:\n%s", p.name, got, status, tail(p.log.String()))
 	}
 	text := p.verdict()
 	for _, w := range words {

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -144,7 +145,7 @@ func TestWrongResume(t *testing.T) {
 	if status, out := quietly(b, at...); status != 0 {
 		t.Fatalf("exit status %d:\n%s", status, out)
 	}
-	with := func(more ...string) []string { return append(at[:len(at):len(at)], more...) }
+	with := func(more ...string) []string { return append(slices.Clip(at), more...) }
 	checkRefused(b, 2, `job: checkpoint.dir: \S+ already holds step-000000000060: `+
 		`set checkpoint.resume=true \(--resume\) to go on from it, or name another directory\n$`, at...)
 	checkRefused(b, 2, `job: checkpoint.resume: \S*step-000000000060 was written by another job; what must not change on resume differs:\n`+

@@ -14,7 +14,7 @@ const MaxWindow = 64
 const MaxFindings = 50
 
 // Finding is one thing wrong with a plan.
-type Finding struct {
+type Finding struct { //nolint:errname // what Check reports is a finding
 	// Rank and Task say where: -1 if it is about no single one.
 	Rank, Task int
 	// Name is what the task does, empty without a task.

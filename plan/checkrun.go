@@ -60,16 +60,17 @@ func (c *checker) signature(rank int, list []int, n int) string {
 		return ""
 	}
 	t := &c.p.Ranks[rank][list[n]]
-	s := fmt.Sprintf("%s tag %d %v", verb(t), t.Tag, t.Order)
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s tag %d %v", verb(t), t.Tag, t.Order)
 	in := t.In
 	if t.Kind == Commit {
 		in = in[:2] // which gradients a rank checks is its own affair
 	}
 	for _, r := range slices.Concat(in, t.Out) {
 		v := &c.p.Values[r.Value]
-		s += fmt.Sprintf(" %v%v", v.DType, v.Shape)
+		fmt.Fprintf(&s, " %v%v", v.DType, v.Shape)
 	}
-	return s
+	return s.String()
 }
 
 // place is a task of a rank.

@@ -78,11 +78,12 @@ func Digest(p *Plan) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(Form
 // ProgramDigest returns the digest of all plans of a program, their names in
 // it, and its cycle.
 func ProgramDigest(p *Program) string {
-	text := fmt.Sprintf("program cycle=%q\n", p.Cycle)
+	h := sha256.New()
+	fmt.Fprintf(h, "program cycle=%q\n", p.Cycle)
 	for _, name := range slices.Sorted(maps.Keys(p.Plans)) {
-		text += fmt.Sprintf("%q %s\n", name, Digest(p.Plans[name]))
+		fmt.Fprintf(h, "%q %s\n", name, Digest(p.Plans[name]))
 	}
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
 // section is a list of a plan as lines.
@@ -137,17 +138,17 @@ func (c *codec) table(s section) string {
 			width[i] = max(width[i], utf8.RuneCountInString(cell))
 		}
 	}
-	var b strings.Builder
+	var b, line strings.Builder
 	for _, row := range rows {
-		line := ""
+		line.Reset()
 		for i, cell := range row {
 			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
 			if i == 0 {
 				pad, cell = cell, pad
 			}
-			line += "  " + cell + pad
+			line.WriteString("  " + cell + pad)
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 	return b.String()
 }

@@ -60,11 +60,11 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 
 // planned makes and checks the plans of a strategy.
 func planned(kind string, step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
-	make, err := strategy.ByName(kind)
+	build, err := strategy.ByName(kind)
 	if err != nil {
 		return nil, &job.FieldError{Field: "strategy.kind", Fix: err.Error()}
 	}
-	program, err := make(step, c)
+	program, err := build(step, c)
 	if err != nil {
 		return nil, &job.FieldError{Field: "strategy", Fix: err.Error()}
 	}

@@ -50,7 +50,7 @@ func mustPost(t *testing.T, e transport.Endpoint, peer int, tag uint32, n int) *
 func TestTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
-		_, e := open(2, mem.Options{Link: func(from, to int) mem.Link {
+		_, e := open(2, mem.Options{Link: func(from, _ int) mem.Link {
 			return mem.Link{Delay: time.Duration(1+from) * 100 * time.Millisecond, BytesPerSecond: 1000}
 		}})
 		begin := time.Now()
@@ -267,7 +267,7 @@ func TestChaos(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const n = 4
 			rng := rand.New(rand.NewPCG(seed, 1))
-			w, e := open(n, mem.Options{Link: func(from, to int) mem.Link {
+			w, e := open(n, mem.Options{Link: func(int, int) mem.Link {
 				return mem.Link{Delay: time.Duration(rng.IntN(3)) * time.Millisecond, BytesPerSecond: []float64{0, 1e5}[rng.IntN(2)]}
 			}})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

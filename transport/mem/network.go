@@ -21,6 +21,7 @@
 package mem
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -185,7 +186,7 @@ func (w *Network) stop(rank int, own, theirs error) {
 	}
 	w.touch(rank)
 	e.stopped.Store(true)
-	crash := theirs == transport.ErrPeerLost
+	crash := errors.Is(theirs, transport.ErrPeerLost)
 	for other := range w.endpoints {
 		if other != rank {
 			w.link(rank, other).fail(own, theirs, crash)

@@ -27,9 +27,6 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("refused: %v: %s", r.reason, r.text)
 }
 
-// magic is how every frame begins.
-var magic = [4]byte(binary.LittleEndian.AppendUint32(nil, wire.Magic))
-
 func newNonce() wire.Nonce {
 	var n wire.Nonce
 	_, _ = rand.Read(n[:]) // never fails: it ends the program instead
@@ -53,7 +50,7 @@ func readFrame(c net.Conn) (wire.Header, []byte, error) {
 	if err != nil {
 		return wire.Header{}, nil, silence(err, n)
 	}
-	if [4]byte(buf[:4]) != magic { // a browser says little and then waits: do not wait for more
+	if binary.LittleEndian.Uint32(buf[:]) != wire.Magic { // a browser says little and then waits: do not wait for more
 		_, err := wire.Decode(&buf)
 		return wire.Header{}, nil, err
 	}

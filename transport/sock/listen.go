@@ -20,7 +20,7 @@ type Listener struct {
 	ln  net.Listener
 	dir string // of a unix socket that we made ourselves
 
-	ctx    context.Context // ends with Close
+	ctx    context.Context //nolint:containedctx // ends with Close, as do the goroutines it is for
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	places chan struct{} // one for each handshake under way

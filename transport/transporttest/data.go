@@ -48,8 +48,8 @@ func testOrder(t *testing.T, e []transport.Endpoint) {
 func testTags(t *testing.T, e []transport.Endpoint) {
 	ctx := patient(t)
 	big := message(1, 3<<20)
-	stuck := startSend(ctx, e[0], 1, 1, nil, big)
-	stuckBack := startSend(ctx, e[1], 0, 1, nil, big)
+	stuck := startSend(ctx, e[0], 1, 1, big)
+	stuckBack := startSend(ctx, e[1], 0, 1, big)
 	roundTrips(t, e[0], e[1], 0, 1, 50)
 	if stuck.ended() || stuckBack.ended() {
 		t.Fatal("a send ended without a receive")
@@ -73,7 +73,7 @@ func testRendezvous(t *testing.T, e []transport.Endpoint) {
 	ctx := patient(t)
 	for _, size := range []int{0, 1, 1000} {
 		m := message(size, size)
-		k := startSend(ctx, e[0], 1, 3, nil, m)
+		k := startSend(ctx, e[0], 1, 3, m)
 		roundTrips(t, e[0], e[1], 0, 1, 20)
 		if k.ended() {
 			t.Fatalf("send of %d bytes returned before the receive was posted", size)

@@ -28,7 +28,7 @@ func testCancelSend(t *testing.T, e []transport.Endpoint) {
 	why := errors.New("step 12 took too long")
 	for range 10 {
 		ctx, cancel := context.WithCancelCause(context.Background())
-		k := startSend(ctx, e[0], 1, 5, nil, []byte("old"))
+		k := startSend(ctx, e[0], 1, 5, []byte("old"))
 		roundTrips(t, e[0], e[1], 0, 1, 2)
 		cancel(why)
 		wantPeerError(t, k.wait(t), 0, 1, 5, why)
@@ -50,7 +50,7 @@ func testCancelRace(t *testing.T, e []transport.Endpoint) {
 	why := errors.New("why")
 	for i := range 200 {
 		ended, cancel := context.WithCancelCause(context.Background())
-		k := startSend(ended, e[0], 1, 5, nil, []byte("first"))
+		k := startSend(ended, e[0], 1, 5, []byte("first"))
 		if i%2 == 0 {
 			roundTrips(t, e[0], e[1], 0, 1, 1)
 		}
@@ -87,7 +87,7 @@ func waits(t *testing.T, e []transport.Endpoint, rank int) (sends, receives []*t
 			continue
 		}
 		r := post(t, e[rank], peer, 70, make([]byte, 4))
-		sends = append(sends, startSend(ctx, e[rank], peer, 71, nil, []byte("body")))
+		sends = append(sends, startSend(ctx, e[rank], peer, 71, []byte("body")))
 		receives = append(receives, start(func() error { return r.Wait(ctx) }))
 		peers = append(peers, peer)
 		roundTrips(t, e[rank], e[peer], rank, peer, 3)
@@ -120,7 +120,7 @@ func testGone(t *testing.T, e []transport.Endpoint, end func(), want error) {
 	var sends, receives []*task
 	for _, rank := range []int{0, 2} {
 		r := post(t, e[rank], 1, 70, make([]byte, 4))
-		sends = append(sends, startSend(patient(t), e[rank], 1, 71, nil, []byte("body")))
+		sends = append(sends, startSend(patient(t), e[rank], 1, 71, []byte("body")))
 		receives = append(receives, start(func() error { return r.Wait(patient(t)) }))
 		roundTrips(t, e[rank], e[1], rank, 1, 3)
 	}

@@ -152,8 +152,8 @@ func (k *task) wait(t *testing.T) error {
 	}
 }
 
-func startSend(ctx context.Context, e transport.Endpoint, peer int, tag uint32, head, body []byte) *task {
-	return start(func() error { return e.Send(ctx, peer, tag, head, body) })
+func startSend(ctx context.Context, e transport.Endpoint, peer int, tag uint32, body []byte) *task {
+	return start(func() error { return e.Send(ctx, peer, tag, nil, body) })
 }
 
 // roundTrips lets messages cross both ways on a tag of their own, which gives
