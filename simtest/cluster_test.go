@@ -1,0 +1,301 @@
+package simtest
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gangline/gangline/ps"
+	"github.com/gangline/gangline/train"
+)
+
+// Long runs: go test ./simtest -run TestCluster -seed=0x1 -scenarios=100000 -v.
+var (
+	seedFlag      = flag.Uint64("seed", 0, "the seed of the first scenario; 0: those that are always run")
+	scenariosFlag = flag.Int("scenarios", 1, "with -seed: the number of scenarios, with seeds one after the other")
+)
+
+// always is the number of scenarios of a run without flags; pastFailures are
+// seeds that found something once.
+const always = 200
+
+func pastFailures() []uint64 { return nil }
+
+// notesMax is how many of the last decisions a failure tells.
+const notesMax = 40
+
+// liveness is how long a run may take in virtual time after the last fault,
+// and eventsMax how much may happen in all.
+const (
+	liveness  = 3 * time.Minute
+	eventsMax = 1_000_000
+)
+
+// cluster is one simulated run.
+type cluster struct {
+	clock
+	network
+	s       *scenario
+	name    string // calm, disturbed, serial
+	problem *problem
+	rng     *rand.Rand
+	ledger  *ledger
+	disk    *disk
+
+	gen         uint32
+	coordinator *coordinator
+	members     []*member
+	struck      []bool        // by fault
+	trouble     time.Duration // when the last fault is over
+	usual       []int         // by rank: events of an undisturbed run
+	restarts    int
+	retries     int
+	ended       bool
+
+	rows    map[int64]map[int][]int // by step and worker: rows fed since the last rollback
+	commits map[int64]int           // by step: workers that ended it since the last rollback
+	weights map[int64]float64       // by step: what the workers agreed on
+
+	notes     []string
+	violation error
+}
+
+func newCluster(s *scenario, name string, l *ledger, usual []int) (*cluster, error) {
+	p, err := newProblem(s)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{
+		network: newNetwork(), s: s, name: name, problem: p, ledger: l, disk: newDisk(), usual: usual,
+		rng:     rand.New(rand.NewPCG(s.seed, 2)),
+		members: make([]*member, s.world()), struck: make([]bool, len(s.faults)),
+		rows: map[int64]map[int][]int{}, commits: map[int64]int{}, weights: map[int64]float64{},
+	}, nil
+}
+
+// violate ends the run: an invariant does not hold.
+func (c *cluster) violate(format string, args ...any) {
+	if c.violation == nil {
+		c.violation = fmt.Errorf("%s run, generation %d, at %v: %s\nbefore that:\n  %s",
+			c.name, c.gen, c.now, fmt.Sprintf(format, args...), strings.Join(c.notes, "\n  "))
+	}
+}
+
+// note remembers a decision for the case of a failure.
+func (c *cluster) note(format string, args ...any) {
+	if len(c.notes) == notesMax {
+		c.notes = append(c.notes[:0], c.notes[1:]...)
+	}
+	c.notes = append(c.notes, fmt.Sprintf("%v: ", c.now)+fmt.Sprintf(format, args...))
+}
+
+// run simulates until all ranks are done, and looks at what is left.
+func (c *cluster) run() (final train.State, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.violate("panic: %v", p)
+			err = c.violation
+		}
+	}()
+	c.generation()
+	for !c.ended && c.violation == nil {
+		switch {
+		case !c.next():
+			c.violate("nothing can happen any more")
+		case c.now > c.trouble+liveness, c.count > eventsMax:
+			c.violate("no end %v after the last fault, after %d events:%s", c.now-c.trouble, c.count, c.waits())
+		}
+	}
+	if c.violation != nil {
+		return nil, c.violation
+	}
+	return c.final()
+}
+
+// waits tells what each worker waits in.
+func (c *cluster) waits() string {
+	var b strings.Builder
+	for _, m := range c.members {
+		if m.worker == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n  rank %d (dead %t, failed %t, done %t) waits in", m.rank, m.dead, m.failed, m.done)
+		for _, r := range m.worker.cursor.Running(nil) {
+			t := m.worker.tasks[r.Task]
+			fmt.Fprintf(&b, " %v %s of step %d,", t.Kind, t.Name, r.Step)
+		}
+	}
+	return b.String()
+}
+
+// final checks what is left at the end.
+func (c *cluster) final() (train.State, error) {
+	last, err := c.disk.latest()
+	if err != nil || last == nil || last.at != c.s.steps {
+		c.violate("the last checkpoint is not that of step %d: %v", c.s.steps, err)
+		return nil, c.violation
+	}
+	for _, m := range c.members[c.s.workers:] {
+		st := m.store.shard.Stats()
+		states := int64(len(m.store.layout.States) * c.s.workers)
+		if st.Pending != 0 || st.Applied+st.Skipped != states*(c.s.steps-m.first) || st.Version != c.s.steps && states > 0 {
+			c.violate("store %d ends with %+v after steps %d to %d", m.store.layout.Store, st, m.first, c.s.steps)
+		}
+	}
+	c.checkRows()
+	if c.violation != nil {
+		return nil, c.violation
+	}
+	return last.state(c.problem)
+}
+
+// fed notes the rows that a worker has for a step.
+func (c *cluster) fed(rank int, step int64, rows []int) {
+	if c.rows[step] == nil {
+		c.rows[step] = map[int][]int{}
+	}
+	if c.rows[step][rank] != nil {
+		c.violate("rank %d gets rows for step %d twice", rank, step)
+	}
+	c.rows[step][rank] = append([]int{}, rows...)
+}
+
+// committed notes that a worker has ended a step.
+func (c *cluster) committed(_ *member, step int64) { c.commits[step]++ }
+
+// verdict: all workers agree on the weight of a step, in all generations.
+func (c *cluster) verdict(m *member, step int64, weight float64) {
+	c.weights[step] = weight
+	var f fold
+	f.text(fmt.Sprint(weight))
+	c.ledger.see(m, sight{what: "verdict", step: step}, f.digest())
+}
+
+// applied: a store does what the workers agreed on, and applies no step of
+// weight 0.
+func (c *cluster) applied(s *store, a ps.Action) {
+	weight, agreed := c.weights[a.Step]
+	if !agreed || (weight > 0) != (a.Kind == ps.ActionApplied) {
+		c.violate("store %d ends step %d (applied: %t); the workers agreed: %t, on weight %v",
+			s.layout.Store, a.Step, a.Kind == ps.ActionApplied, agreed, weight)
+	}
+}
+
+// rollback forgets what was done from a step on: the run goes on from there.
+func (c *cluster) rollback(first int64) {
+	later := func(step int64) bool { return step >= first }
+	maps.DeleteFunc(c.rows, func(s int64, _ map[int][]int) bool { return later(s) })
+	maps.DeleteFunc(c.commits, func(s int64, _ int) bool { return later(s) })
+	maps.DeleteFunc(c.weights, func(s int64, _ float64) bool { return later(s) })
+}
+
+// checkRows: the steps that count have used every row of each whole epoch
+// exactly once, and none twice in the last.
+func (c *cluster) checkRows() {
+	per := int64(c.problem.order.StepsPerEpoch())
+	used := map[int]int{}
+	for step := range c.s.steps {
+		// A step may count before every worker has ended it: rank 0 saves alone.
+		if c.commits[step] == 0 || c.commits[step] > c.s.workers || len(c.rows[step]) != c.s.workers {
+			c.violate("step %d was fed to %d and ended by %d of %d workers", step, len(c.rows[step]), c.commits[step], c.s.workers)
+		}
+		for rank := range c.s.workers {
+			for _, row := range c.rows[step][rank] {
+				used[row]++
+			}
+		}
+		whole := (step+1)%per == 0
+		if !whole && step < c.s.steps-1 {
+			continue
+		}
+		for row := range c.s.rows {
+			if n := used[row]; n > 1 || n == 0 && whole {
+				c.violate("row %d is used %d times in the epoch that ends with step %d", row, n, step)
+			}
+		}
+		clear(used)
+	}
+}
+
+// tally is what a number of scenarios came to.
+type tally struct {
+	scenarios, events, restarts, refused, retries, skipped int
+	virtual                                                time.Duration
+}
+
+// simulate runs a scenario: undisturbed, disturbed, and on one worker.
+func simulate(s *scenario, t *tally) error {
+	l := &ledger{seen: map[sight]seen{}}
+	calm, err := newCluster(s.calm(), "calm", l, nil)
+	if err != nil {
+		return err
+	}
+	want, err := calm.run()
+	if err != nil {
+		return err
+	}
+	var usual []int
+	for _, m := range calm.members {
+		usual = append(usual, m.handled)
+	}
+	wild, err := newCluster(s, "disturbed", l, usual)
+	if err != nil {
+		return err
+	}
+	got, err := wild.run()
+	if err != nil {
+		return err
+	}
+	if digestState(got) != digestState(want) {
+		return fmt.Errorf("the disturbed run ends with other bits than the calm one")
+	}
+	skipped := slices.DeleteFunc(slices.Sorted(maps.Keys(calm.weights)), func(step int64) bool { return calm.weights[step] > 0 })
+	one, err := newCluster(s.serial(skipped), "serial", &ledger{seen: map[sight]seen{}}, nil)
+	if err != nil {
+		return err
+	}
+	serial, err := one.run()
+	if err != nil {
+		return err
+	}
+	if d, where := far(serial, got); d > 1e-12 {
+		return fmt.Errorf("the parameters are %g away from those of the serial loop: %s", d, where)
+	}
+	t.scenarios++
+	t.events += wild.count
+	t.restarts += wild.restarts
+	t.refused += wild.refused
+	t.retries += wild.retries
+	t.skipped += len(skipped)
+	t.virtual += wild.now
+	return nil
+}
+
+func TestCluster(t *testing.T) {
+	seeds := pastFailures()
+	for i := range always {
+		seeds = append(seeds, uint64(i+1))
+	}
+	if *seedFlag != 0 {
+		seeds = nil
+		for i := range *scenariosFlag {
+			seeds = append(seeds, *seedFlag+uint64(i))
+		}
+	}
+	var sum tally
+	began := time.Now()
+	for _, seed := range seeds {
+		s := draw(seed)
+		if err := simulate(s, &sum); err != nil {
+			t.Fatalf("seed %#x: %v\nscenario: %v\nrun it again: go test ./simtest -run TestCluster -seed=%#x", seed, err, s, seed)
+		}
+	}
+	t.Logf("%d scenarios, %.0f a second: %d events in %v of virtual time, %d restarts, %d stale messages refused, %d requests repeated, %d steps skipped",
+		sum.scenarios, float64(sum.scenarios)/time.Since(began).Seconds(), sum.events, sum.virtual.Round(time.Second),
+		sum.restarts, sum.refused, sum.retries, sum.skipped)
+}

@@ -1,0 +1,276 @@
+package simtest
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/tensor"
+)
+
+// machine is one rank's side of a collective, step after step.
+type machine interface {
+	// begin takes part on copy c of the values.
+	begin(step int64, c int)
+	// arrived is called when something has come for it.
+	arrived()
+}
+
+// place is what machines share: a rank's place in a group.
+type place struct {
+	w     *worker
+	task  int
+	t     *plan.Task
+	n, me int
+	step  int64
+	c     int
+	busy  bool
+}
+
+func newMachine(w *worker, i int, t *plan.Task) (machine, error) {
+	group := w.plan.Groups[t.Group]
+	p := place{w: w, task: i, t: t, n: len(group), me: slices.Index(group, w.rank)}
+	if p.me != w.rank {
+		return nil, fmt.Errorf("the simulation has one group of all workers, not %v", group)
+	}
+	switch {
+	case t.Kind == plan.Commit:
+		return &commit{place: p}, nil
+	case t.Op == plan.AllReduce:
+		return &ring{place: p, steps: collective.RingAllReduce(p.n).Ranks[p.me]}, nil
+	case t.Op == plan.AllGatherRows:
+		return &rows{place: p}, nil
+	}
+	return nil, fmt.Errorf("the simulation has no %v", t.Op)
+}
+
+func (p *place) start(step int64, c int) { p.step, p.c, p.busy = step, c, true }
+
+func (p *place) in(i int) *tensor.Tensor  { return p.w.tasks[p.task].in[p.c][i] }
+func (p *place) out(i int) *tensor.Tensor { return p.w.tasks[p.task].out[p.c][i] }
+
+// send gives something to a rank of the group, which must not change after.
+func (p *place) send(to int, body any) { p.w.send(to, p.t.Tag, body) }
+
+// get takes the next message of a rank, if it is there.
+func (p *place) get(from int) (any, bool) {
+	in := inlet{from, p.t.Tag}
+	q := p.w.inbox[in]
+	if len(q) == 0 {
+		return nil, false
+	}
+	p.w.inbox[in] = q[1:]
+	return q[0], true
+}
+
+// finish ends the task.
+func (p *place) finish() {
+	p.busy = false
+	step := p.step
+	p.w.after(p.w.c.work(p.w.rank), func() { p.w.ended(p.task, step) })
+}
+
+// ring follows the schedule of package collective: the same chunks, the same
+// order of sums, so the same bits.
+type ring struct {
+	place
+	steps []collective.Step
+	k     int
+}
+
+func (r *ring) begin(step int64, c int) {
+	r.start(step, c)
+	if r.in(0) != r.out(0) {
+		copy(r.out(0).F64(), r.in(0).F64())
+	}
+	r.k = 0
+	r.give()
+	r.arrived()
+}
+
+func (r *ring) chunk(g collective.Range) []float64 {
+	v := r.out(0).F64()
+	return v[collective.Bound(g.Lo, r.n, len(v)):collective.Bound(g.Hi, r.n, len(v))]
+}
+
+// give sends what step k sends; empty chunks are not sent.
+func (r *ring) give() {
+	if r.k < len(r.steps) {
+		if v := r.chunk(r.steps[r.k].Send); len(v) > 0 {
+			r.send(r.steps[r.k].To, slices.Clone(v))
+		}
+	}
+}
+
+func (r *ring) arrived() {
+	for r.busy && r.k < len(r.steps) {
+		s := r.steps[r.k]
+		if dst := r.chunk(s.Recv); len(dst) > 0 {
+			body, ok := r.get(s.From)
+			if !ok {
+				return
+			}
+			for i, v := range body.([]float64) {
+				if s.Action == collective.Reduce {
+					v += dst[i]
+				}
+				dst[i] = v
+			}
+		}
+		r.k++
+		r.give()
+	}
+	if r.busy {
+		r.finish()
+	}
+}
+
+// sparse is what one rank gave: ascending keys, and a row for each.
+type sparse struct {
+	keys []int64
+	rows []float64
+}
+
+// rows gathers what all ranks gave around a ring and adds rows of equal keys in
+// the order of ranks.
+type rows struct {
+	place
+	blocks []sparse
+	have   int
+}
+
+func (r *rows) begin(step int64, c int) {
+	r.start(step, c)
+	r.blocks, r.have = make([]sparse, r.n), 1
+	r.blocks[r.me] = sparse{slices.Clone(r.in(0).I64()), slices.Clone(r.in(1).F64())}
+	r.give()
+	r.arrived()
+}
+
+// give passes on the block that came last.
+func (r *rows) give() {
+	if r.have < r.n {
+		r.send((r.me+1)%r.n, r.blocks[(r.me-r.have+1+r.n)%r.n])
+	}
+}
+
+func (r *rows) arrived() {
+	for r.busy && r.have < r.n {
+		body, ok := r.get((r.me - 1 + r.n) % r.n)
+		if !ok {
+			return
+		}
+		r.blocks[(r.me-r.have+r.n)%r.n] = body.(sparse)
+		r.have++
+		r.give()
+	}
+	if r.busy {
+		r.sum()
+		r.finish()
+	}
+}
+
+func (r *rows) sum() {
+	var keys []int64
+	for _, b := range r.blocks {
+		keys = append(keys, b.keys...)
+	}
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	dim := r.in(1).Shape()[1]
+	r.out(0).Resize(len(keys))
+	r.out(1).Resize(len(keys), dim)
+	copy(r.out(0).I64(), keys)
+	sum := r.out(1).F64()
+	clear(sum)
+	for _, b := range r.blocks {
+		for i, key := range b.keys {
+			at, _ := slices.BinarySearch(keys, key)
+			for j, v := range b.rows[i*dim : (i+1)*dim] {
+				sum[at*dim+j] += v
+			}
+		}
+	}
+}
+
+// ballot is what a rank says in a commit.
+type ballot struct {
+	weight, loss float64
+	fault        int
+}
+
+// What a ballot finds fault with, the worst first.
+const (
+	faultOwn  = iota // weight or loss
+	faultGrad        // a gradient
+	faultNone
+)
+
+// commit has all ranks say to all what they have, so that each works out the
+// same verdict: package exec does the same over an Endpoint.
+type commit struct {
+	place
+	ballots []ballot
+	have    []bool
+}
+
+func (v *commit) begin(step int64, c int) {
+	v.start(step, c)
+	v.ballots, v.have = make([]ballot, v.n), make([]bool, v.n)
+	b := ballot{v.in(0).Scalar(), v.in(1).Scalar(), faultNone}
+	for i, t := range v.w.tasks[v.task].in[c] {
+		if !finite(t) {
+			b.fault = min(b.fault, i/2, faultGrad)
+		}
+	}
+	v.ballots[v.me], v.have[v.me] = b, true
+	for d := 1; d < v.n; d++ {
+		v.send((v.me+d)%v.n, b)
+	}
+	v.arrived()
+}
+
+func (v *commit) arrived() {
+	if !v.busy {
+		return
+	}
+	for i := range v.n {
+		if v.have[i] {
+			continue
+		}
+		body, ok := v.get(i)
+		if !ok {
+			return
+		}
+		v.ballots[i], v.have[i] = body.(ballot), true
+	}
+	weight, loss, worst := 0.0, 0.0, faultNone
+	for _, b := range v.ballots {
+		worst = min(worst, b.fault)
+		if b.fault != faultOwn {
+			weight += b.weight
+			loss += b.loss
+		}
+	}
+	if worst < faultNone {
+		weight = 0
+	}
+	v.out(0).SetScalar(weight)
+	v.out(1).SetScalar(loss)
+	v.w.c.verdict(v.w.member, v.step, weight)
+	for _, l := range v.w.links {
+		l.committed(v.step, weight)
+	}
+	v.finish()
+}
+
+func finite(t *tensor.Tensor) bool {
+	for _, v := range t.F64() {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
