@@ -246,8 +246,12 @@ func (g *Graph) Named(name string, n *Node) *Node {
 	if g.byName[name] != nil {
 		return g.fail("name %q is taken by a %s", name, g.byName[name].Op)
 	}
+	g.rename(name, n)
+	return n
+}
+
+func (g *Graph) rename(name string, n *Node) {
 	delete(g.byName, n.Name)
 	n.Name = name
 	g.byName[name] = n
-	return n
 }

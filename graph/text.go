@@ -104,9 +104,10 @@ func (g *Graph) parseNode(line string) (*Node, error) {
 	return n, g.err
 }
 
-// checkFullName accepts also the names that Train makes: parameter/slot and parameter/update.
+// checkFullName accepts also the names that Train makes: parameter/grad,
+// parameter/rows, parameter/slot and parameter/update.
 func checkFullName(name string, op Op) error {
-	if head, tail, ok := strings.Cut(name, "/"); ok && (op == SlotVar || op == Update || op == UpdateRows) {
+	if head, tail, ok := strings.Cut(name, "/"); ok && (tail == "grad" || op == GatherRows || op == SlotVar || op == Update || op == UpdateRows) {
 		return errors.Join(checkName(head), checkName(tail))
 	}
 	return checkName(name)

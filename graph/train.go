@@ -35,8 +35,10 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	}
 	s := &Step{Graph: g, Model: m, Total: g.add("total", Total, Attr{})}
 	for _, gr := range grads {
+		g.rename(gr.Of.Name+"/grad", gr.Grad)
 		p := Param{Var: gr.Of, Grad: gr.Grad, Rows: gr.Rows, Rule: rule, Gather: None, EvalGather: None}
 		if gr.Rows != nil {
+			g.rename(gr.Of.Name+"/rows", gr.Rows)
 			p.Keys = gr.Rows.In[1]
 		}
 		for _, slot := range rule.Slots() {
