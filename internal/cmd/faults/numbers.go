@@ -1,0 +1,149 @@
+package main
+
+// What can go wrong in the numbers: gradients, rules, rows.
+
+func gradientFaults() []fault {
+	train := catcher{"graph", "TestTrainAnyGraph"}
+	ref := catcher{"compute/ref", "TestConformance"}
+	return []fault{
+		{
+			name: "of the gradients that several readers give a node, the last counts",
+			harm: "A layer that is used twice learns from one of its uses.",
+			file: "graph/gradient.go", by: ref,
+			old: "dy = b.g.Add(old, dy)", new: "_ = old",
+		},
+		{
+			name: "a contribution to a gradient is added twice",
+			harm: "Some layers learn at twice the rate.",
+			file: "graph/gradient.go", by: ref,
+			old: "\tb.give(x, dx)", new: "\tb.give(x, dx)\n\tif !isParam(x) {\n\t\tb.give(x, dx)\n\t}",
+		},
+		{
+			name: "an operator that reads one node twice passes its gradient on once",
+			harm: "x·x learns as if it were half as steep.",
+			file: "graph/gradient.go", by: ref,
+			old: "isParam(x) == params && b.g.err == nil {", new: "isParam(x) == params && b.g.err == nil && slices.Index(n.In, x) == i {",
+		},
+		{
+			name: "the gradient of a bias is not summed over the batch",
+			harm: "The model does not build, or its biases learn from one row.",
+			file: "graph/gradient.go", by: train,
+			old: "return unbroadcast(g, dy, n.In[1])", new: "return dy",
+		},
+		{
+			name: "the gradient of what is subtracted has the wrong sign",
+			harm: "A part of the model runs uphill.",
+			file: "graph/gradient.go", by: ref,
+			old: "unbroadcast(g, dy, n.In[1]), -1)", new: "unbroadcast(g, dy, n.In[1]), 1)",
+		},
+		{
+			name: "a segment does not pass on what a later one reads",
+			harm: "The backward pass reads values of another step.",
+			file: "graph/train.go", by: catcher{"graph", "TestTrainCutsAfterEachGradient"},
+			old: "n.Op != Const && readBy(rest, n)", new: "n.Op != Const && readBy(nil, n)",
+		},
+		{
+			name: "a bag ignores the weights of its entries",
+			harm: "Real-valued sparse features count as 1.",
+			file: "compute/ref/rows.go", by: ref,
+			old: "out[b*dim+d] += weights[e] * rows[int(ids[e])*dim+d]", new: "out[b*dim+d] += rows[int(ids[e])*dim+d]",
+		},
+	}
+}
+
+func ruleFaults() []fault {
+	ten := catcher{"optim", "TestTenSteps"}
+	return []fault{
+		{
+			name: "sgd divides by the total weight twice",
+			harm: "The learning rate shrinks with the batch; training seems to stand still.",
+			file: "optim/update.go", by: ten,
+			old: "m := g[i]/total + T(l2*w)\n\t\tp[i] = w - T(lr*m)", new: "m := g[i]/total/total + T(l2*w)\n\t\tp[i] = w - T(lr*m)",
+		},
+		{
+			name: "adam forgets the L2 term",
+			harm: "A regularisation that the job asks for is not there.",
+			file: "optim/update.go", by: ten,
+			old: "m := g[i]/total + T(l2*w)\n\t\ta :=", new: "m := g[i]/total + T(0*l2*w)\n\t\ta :=",
+		},
+		{
+			name: "adam's bias correction is a step ahead",
+			harm: "The first steps are too short by a factor; results differ from everybody else's Adam.",
+			file: "optim/update.go", by: ten,
+			old: "t := float64(step + 1)", new: "t := float64(step + 2)",
+		},
+		{
+			name: "nesterov momentum looks ahead by the old velocity",
+			harm: "It is ordinary momentum under another name.",
+			file: "optim/update.go", by: ten,
+			old: "v = m + T(mu*v)", new: "v = m + T(mu*u[i]*0) + T(v-m)",
+		},
+		{
+			name: "a row's update goes to another row",
+			harm: "Embeddings of some ids are trained on the data of others.",
+			file: "optim/update.go", by: catcher{"optim", "TestRows"},
+			old: "slots, row*dim, (row+1)*dim)", new: "slots, i*dim, (i+1)*dim+0*row)",
+		},
+		{
+			name: "a row reads the slot of the first row",
+			harm: "All rows of a table share one momentum.",
+			file: "optim/update.go", by: catcher{"optim", "TestRows"},
+			old: "k.momentum(p, g, slots[0][lo:hi])", new: "k.momentum(p, g, slots[0][:hi-lo])",
+		},
+		{
+			name: "a step without examples is applied",
+			harm: "A skipped step divides by zero: every parameter is NaN.",
+			file: "optim/update.go", by: catcher{"optim", "TestNoExamples"},
+			old: "if total == 0 {\n\t\treturn\n\t}\n\tk := newKernel[T](r, step, total)\n\tk.check(len(p), len(g), slots)",
+			new: "k := newKernel[T](r, step, total)\n\tk.check(len(p), len(g), slots)",
+		},
+	}
+}
+
+func dataFaults() []fault {
+	once := catcher{"data", "TestOrderEveryRowOnce"}
+	return []fault{
+		{
+			name: "the parts of two ranks overlap by a row",
+			harm: "Some rows count twice in a step, on more ranks more often.",
+			file: "data/order.go", by: once,
+			old: "lo+part(n, rank, ranks), lo+part(n, rank+1, ranks)", new: "lo+part(n, rank, ranks), min(hi, lo+part(n, rank+1, ranks)+1)",
+		},
+		{
+			name: "rows that do not divide evenly are left out",
+			harm: "Some rows are never trained on, and which depends on the number of ranks.",
+			file: "data/order.go", by: once,
+			old: "return n/parts*i + n%parts*i/parts", new: "return n / parts * i",
+		},
+		{
+			name: "every epoch has the same order",
+			harm: "Shuffling happens once; models end a little worse, for a reason nobody sees.",
+			file: "data/permute.go", by: catcher{"data", "TestPermutationUniform"},
+			old: "uint64(epoch)*golden", new: "uint64(0*epoch)*golden",
+		},
+		{
+			name: "the short last batch of an epoch is dropped",
+			harm: "The last rows of the file are never seen without shuffling.",
+			file: "data/order.go", by: once,
+			old: "return (o.Rows-1)/o.Batch + 1", new: "return max(1, o.Rows/o.Batch)",
+		},
+		{
+			name: "an entry gets its id in place of its position among the keys",
+			harm: "Embeddings are read from the wrong rows, or out of bounds.",
+			file: "data/feeder.go", by: catcher{"data", "TestFeed"},
+			old: "copyInts(t, f.keyed[in.column].pos)", new: "copyInts(t, col.IDs)",
+		},
+		{
+			name: "a saved position forgets its epoch",
+			harm: "A run that goes on repeats the first epoch.",
+			file: "data/cursor.go", by: catcher{"data", "TestCursor"},
+			old: "int64(c.Epoch)*per + ", new: "int64(0*c.Epoch)*per + ",
+		},
+		{
+			name: "a position over other rows is taken",
+			harm: "A run goes on over a file that has changed, without a word.",
+			file: "data/cursor.go", by: catcher{"data", "TestCursor"},
+			old: `note("sample of the rows", was.Sample, now.Sample)`, new: "_ = was.Sample",
+		},
+	}
+}

@@ -1,0 +1,104 @@
+package main
+
+// What can go wrong around a run: who takes part, what is saved, what is said.
+
+func coordFaults() []fault {
+	scripts := catcher{"coord", "TestCoreScripts"}
+	return []fault{
+		{
+			name: "ranks with different plans may start",
+			harm: "A job with one stale binary hangs or trains nonsense in place of an error.",
+			file: "coord/decide.go", by: scripts,
+			old: `if text := c.mismatch(); text != "" {`, new: `if text := c.mismatch(); text == "never" {`,
+		},
+		{
+			name: "the last error is reported, not the first",
+			harm: "Users read that a connection broke and not that a rank ran out of memory.",
+			file: "coord/decide.go", by: scripts,
+			old: "if weight > c.suspect.weight {", new: "if weight < c.suspect.weight {",
+		},
+		{
+			name: "a silent rank is never given up",
+			harm: "A host that lost power hangs the job.",
+			file: "coord/decide.go", by: scripts,
+			old: "if !s.joined || s.done || now-s.heard < c.cfg.HeartbeatTimeout {", new: "if !s.joined || s.done || now-s.heard > c.cfg.HeartbeatTimeout {",
+		},
+		{
+			name: "two processes may have one rank",
+			harm: "Half of the data is trained on twice.",
+			file: "coord/decide.go", by: scripts,
+			old: "case c.members[ev.Rank].joined:", new: "case c.members[ev.Rank].joined && ev.PID < 0:",
+		},
+	}
+}
+
+func checkpointFaults() []fault {
+	return []fault{
+		{
+			name: "a damaged shard is read",
+			harm: "A run goes on from a file that the disk has spoiled.",
+			file: "checkpoint/reader.go", by: catcher{"checkpoint", "TestDamageIsPassedOver"},
+			old: "hex.EncodeToString(got[:]) != s.SHA256 {", new: "len(got) != sha256.Size {",
+		},
+		{
+			name: "missing elements are not noticed",
+			harm: "Part of a layer starts anew in the middle of a run.",
+			file: "checkpoint/reader.go", by: catcher{"checkpoint", "TestAssemble"},
+			old: "if covered[name] != t.Elems() {", new: "if covered[name] > t.Elems() {",
+		},
+		{
+			name: "rows are read in the order of the file",
+			harm: "A table comes back with its rows mixed up.",
+			file: "checkpoint/reader.go", by: catcher{"checkpoint", "TestAssemble"},
+			old: "copy(dst.Bytes()[int(k)*width:int(k+1)*width], p.Data", new: "copy(dst.Bytes()[i*width:(i+1)*width], p.Data",
+		},
+	}
+}
+
+func trainFaults() []fault {
+	resume := catcher{"train", "TestResumeIsTheSameRun"}
+	return []fault{
+		{
+			name: "a run that goes on begins at the first rows again",
+			harm: "The first epoch counts more; the learning curve has a bump after each restart.",
+			file: "train/worker.go", by: resume,
+			old: "at, end := w.first(), w.setup.steps(w.order)", new: "at, end := 0*w.first(), w.setup.steps(w.order)",
+		},
+		{
+			name: "a worker that goes on starts with fresh slots",
+			harm: "Adam warms up anew after each restart, and the loss jumps.",
+			file: "train/holder.go", by: resume,
+			old: "if err := l.state.Restore(from); err != nil {", new: "if err := l.state.paramsOnly(s.Step).Restore(from); err != nil {",
+		},
+		{
+			name: "a server that goes on counts its steps from 0",
+			harm: "The first pull after a restart is refused.",
+			file: "train/server.go", by: resume,
+			old: "shard.SetVersion(m.first())", new: "shard.SetVersion(0)",
+		},
+		{
+			name: "a server that goes on starts with initial values",
+			harm: "A restart throws the model away, or part of it.",
+			file: "train/server.go", by: resume,
+			old: "if err := shard.Import(pieces); err != nil {", new: "if err := shard.Import(pieces); err == nil && shard.Import(shard.Export()[:0]) != nil {",
+		},
+		{
+			name: "a job with other settings goes on",
+			harm: "A learning rate or data set changed by mistake goes unnoticed in the middle of a run.",
+			file: "train/save.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
+			old: "if digest != c.Manifest.Job {", new: "if digest == \"\" && digest != c.Manifest.Job {",
+		},
+		{
+			name: "ranks may begin at different steps",
+			harm: "One host that does not see the newest checkpoint trains on other rows than the rest.",
+			file: "train/setup.go", by: catcher{"train", "TestDigestSaysWhereARunBegins"},
+			old: "plan.ProgramDigest(s.Program), fixed, first", new: "plan.ProgramDigest(s.Program), fixed, 0*first",
+		},
+		{
+			name: "an evaluation counts one worker's rows",
+			harm: "The reported loss is that of a part of the test set.",
+			file: "train/metrics.go", by: catcher{"train", "TestTallyMerge"},
+			old: "t.loss += o.loss", new: "t.loss += 0 * o.loss",
+		},
+	}
+}
