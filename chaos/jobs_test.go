@@ -5,6 +5,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 )
 
@@ -18,10 +19,19 @@ type spec struct {
 // world is the number of ranks.
 func (s spec) world() int { return s.workers + s.servers }
 
-// write puts the job file into the bench.
+// write puts the job file into the bench, once: somebody may be reading it.
 func (s spec) write(b *bench) string {
 	b.t.Helper()
+	if path := b.path(s.name + ".yaml"); exists(path) {
+		return path
+	}
 	return b.write(s.name+".yaml", s.text)
+}
+
+// exists says whether there is a file.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // linesSource and clicksSource are the data of the jobs.

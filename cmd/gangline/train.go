@@ -109,8 +109,9 @@ func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, st
 		Job: j, DataDir: f.dataDir, Rank: place.Rank, Address: place.Address, Token: place.Token, Attempt: place.Attempt,
 		TraceFile: f.spansOf(place.Rank), Logger: f.logger(stderr),
 	})
-	if verdict, ok := errors.AsType[*coord.AbortError](err); ok {
-		return fmt.Errorf("%w: %w", errSaid, verdict) // the coordinator has it already
+	_, launched := os.LookupEnv(launch.EnvParent)
+	if verdict, ok := errors.AsType[*coord.AbortError](err); ok && launched {
+		return fmt.Errorf("%w: %w", errSaid, verdict) // by the launcher, whose coordinator has it already
 	}
 	return err
 }
@@ -212,7 +213,7 @@ func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, st
 	serving.Wait()
 	show.end()
 	if err = errors.Join(err, served); err != nil {
-		return errors.New(err.Error()) // rank 0 says it for the job
+		return err
 	}
 	return f.close(j, outcome.Reports, nil, time.Since(start), stdout)
 }
