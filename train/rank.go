@@ -165,7 +165,9 @@ func (m *member) join(ctx context.Context) error {
 	for _, p := range m.session.Peers {
 		addrs[p.Rank] = p.Addr
 	}
-	if m.endpoint, err = m.listener.Connect(m.session.Context(), addrs, m.peers()); err != nil {
+	// The session's context ends with ctx, and when another rank fails.
+	m.endpoint, err = m.listener.Connect(m.session.Context(), addrs, m.peers()) //nolint:contextcheck // it is made from ctx
+	if err != nil {
 		return m.session.Fail(fmt.Errorf("rank %d: cannot connect: %w", cfg.Rank, err))
 	}
 	return nil
@@ -187,6 +189,7 @@ func (m *member) peers() []int {
 func (m *member) work(ctx context.Context) (*RankReport, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	//nolint:contextcheck // ctx ends with the session's
 	stop := context.AfterFunc(m.session.Context(), func() { cancel(context.Cause(m.session.Context())) })
 	defer stop()
 	report := &RankReport{Rank: m.cfg.Rank, Role: m.cfg.role()}

@@ -45,7 +45,7 @@ const errorPrefix = "gangline: "
 
 // run is main without the process.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	root := newRoot()
+	root := newRoot() //nolint:contextcheck // its commands get ctx from ExecuteContext
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
