@@ -115,7 +115,7 @@ func list[T any](c *codec, v *[]T, write func(T) string, read func(string) (T, e
 func (c *codec) name(value int) string {
 	if value >= 0 && value < len(c.values) {
 		if n := c.values[value].Name; c.names[n] == value {
-			return word(n)
+			return Quote(n)
 		}
 	}
 	return "#" + strconv.Itoa(value)
@@ -126,7 +126,7 @@ func (c *codec) lookup(s string) (int, error) {
 	if index, ok := strings.CutPrefix(s, "#"); ok {
 		return atoi(index)
 	}
-	name, err := unword(s)
+	name, err := unquote(s)
 	if err != nil {
 		return 0, err
 	}
@@ -182,8 +182,8 @@ func split(line string) ([]string, error) {
 	return cells, nil
 }
 
-// word is a name as it stands in the text: quoted unless it is plain.
-func word(name string) string {
+// Quote returns a name as it stands in the text: quoted unless it is plain.
+func Quote(name string) string {
 	plain := name != "" && name != arrow
 	for _, r := range name {
 		plain = plain && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./-+:'", r))
@@ -194,15 +194,15 @@ func word(name string) string {
 	return strconv.Quote(name)
 }
 
-// unword is the inverse of word.
-func unword(s string) (string, error) {
+// unquote is the inverse of Quote.
+func unquote(s string) (string, error) {
 	name := s
 	if strings.HasPrefix(s, `"`) {
 		var err error
 		if name, err = strconv.Unquote(s); err != nil {
 			return "", fmt.Errorf("%s is not a quoted name", s)
 		}
-	} else if word(s) != s {
+	} else if Quote(s) != s {
 		return "", fmt.Errorf("name %q must stand in quotes", s)
 	}
 	return name, nil

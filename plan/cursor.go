@@ -12,7 +12,7 @@ type Ready struct {
 }
 
 // Cursor says which tasks of one rank may run: the pure machine that executor,
-// simulator and Check share, so that what is proved is what is run.
+// simulator and checker share, so that what is proved is what is run.
 //
 // Start gives the first tasks; after each Done come those that it made
 // runnable. Every task of every step [first, last) comes exactly once, a lane
@@ -54,12 +54,12 @@ type cursorLane struct {
 const none = -1
 
 // NewCursor makes a cursor over one rank's list for steps [first, last). It
-// panics on a list that Check would refuse for its dependencies.
+// panics on a list that package check refuses for its dependencies.
 func NewCursor(tasks []Task, window int, first, last int64) *Cursor {
 	if window < 1 {
 		panic(fmt.Sprintf("plan: cursor with window %d", window))
 	}
-	lane, lanes := lanesOf(tasks)
+	lane, lanes := Lanes(tasks)
 	c := &Cursor{
 		tasks:  make([]cursorTask, len(tasks)),
 		lanes:  make([]cursorLane, len(lanes)),
@@ -80,9 +80,9 @@ func NewCursor(tasks []Task, window int, first, last int64) *Cursor {
 	return c
 }
 
-// lanesOf numbers the lanes of a list in order of appearance; of is the number
+// Lanes lists the lanes of a task list in order of appearance; of is the index
 // of each task's.
-func lanesOf(tasks []Task) (of []int, lanes []Lane) {
+func Lanes(tasks []Task) (of []int, lanes []Lane) {
 	of = make([]int, len(tasks))
 	for i := range tasks {
 		if of[i] = slices.Index(lanes, tasks[i].Lane); of[i] < 0 {

@@ -17,11 +17,11 @@ const MaxRanks = 4096
 // Format returns the text form of a plan: one value, segment, holding or task
 // a line, in columns; ranks that follow each other and do the same share one
 // list. docs/plan.md explains it by an example. Equal plans have equal texts,
-// Parse reads a text back exactly, and a plan that Check refuses prints too.
+// Parse reads a text back exactly, and a plan that package check refuses prints too.
 func Format(p *Plan) string {
 	var b strings.Builder
 	c := &codec{values: p.Values, names: namesOf(p.Values)}
-	fmt.Fprintf(&b, "plan %s window=%d\n", word(p.Name), p.Window)
+	fmt.Fprintf(&b, "plan %s window=%d\n", Quote(p.Name), p.Window)
 	for _, s := range sections(p) {
 		if s.len() > 0 {
 			fmt.Fprintf(&b, "\n%s\n%s", s.title, c.table(s))
@@ -44,7 +44,7 @@ func Format(p *Plan) string {
 }
 
 // Parse reads the text form back. An error names the line. What it returns is
-// well spelt, which does not mean that it is right: that is for Check to say.
+// well spelt, which does not mean that it is right: that is for package check to say.
 func Parse(text string) (*Plan, error) {
 	// A line may name a value that stands below it: a first reading finds the names.
 	p, err := parse(text, nil)
@@ -192,7 +192,7 @@ func (p *parser) header(c *codec) error {
 	switch title {
 	case "plan":
 		p.now = section{title: title}
-		text(c, "a name", &p.plan.Name, word, unword)
+		text(c, "a name", &p.plan.Name, Quote, unquote)
 		c.number("window", &p.plan.Window, true)
 		return nil
 	case "rank", "ranks":

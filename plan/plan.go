@@ -1,5 +1,5 @@
 // Package plan holds the seam of the system: for every rank a list of tasks and
-// what each waits for. A strategy makes a plan, Check proves it, exec runs it.
+// what each waits for. A strategy makes a plan, package check proves it, exec runs it.
 //
 // A plan is data. It has no pointers into the graph, no sockets, no closures;
 // it prints, parses back and has a digest that all ranks compare before the

@@ -13,7 +13,7 @@ import (
 
 func (c *codec) value(i int, v *Value) {
 	c.index(i)
-	text(c, "a name", &v.Name, word, unword)
+	text(c, "a name", &v.Name, Quote, unquote)
 	text(c, "a dtype", &v.DType, tensor.DType.String, tensor.ParseDType)
 	text(c, "a shape", &v.Shape, tensor.Shape.String, parseShape)
 	text(c, "a class", &v.Class, Class.String, ParseClass)
@@ -32,7 +32,7 @@ func (c *codec) value(i int, v *Value) {
 
 func (c *codec) seg(i int, s *Seg) {
 	c.index(i)
-	text(c, "a name", &s.Name, word, unword)
+	text(c, "a name", &s.Name, Quote, unquote)
 	c.column()
 	if c.reading {
 		s.Update = NoState
@@ -51,7 +51,7 @@ func (c *codec) group(i int, ranks *[]int) {
 
 func (c *codec) store(i int, s *StoreInfo) {
 	c.index(i)
-	text(c, "a name", &s.Name, word, unword)
+	text(c, "a name", &s.Name, Quote, unquote)
 }
 
 func (c *codec) holding(i int, h *Holding) {
@@ -89,9 +89,9 @@ func (c *codec) task(i int, t *Task) {
 	c.index(i)
 	text(c, "a lane", &t.Lane, Lane.String, ParseLane)
 	kind := *t
-	text(c, "a kind", &kind, func(t Task) string { return verb(&t) }, parseVerb)
+	text(c, "a kind", &kind, func(t Task) string { return t.Verb() }, parseVerb)
 	t.Kind, t.Op = kind.Kind, kind.Op
-	text(c, "a name", &t.Name, word, unword)
+	text(c, "a name", &t.Name, Quote, unquote)
 	c.column()
 	c.number("seg", &t.Seg, t.Kind == Compute)
 	c.number("peer", &t.Peer, t.Kind == Send || t.Kind == Recv)
@@ -123,8 +123,9 @@ func (c *codec) task(i int, t *Task) {
 	list(c, &t.Out, c.ref, c.parseRef)
 }
 
-// verb is the kind, or the operation of a collective.
-func verb(t *Task) string {
+// Verb is the word for what a task does: its kind, or the operation of a
+// collective.
+func (t *Task) Verb() string {
 	if t.Kind == Collective && t.Op != NoOp {
 		return t.Op.String()
 	}
@@ -139,14 +140,19 @@ func parseVerb(s string) (t Task, err error) {
 	return t, err
 }
 
-// formatAfter is "3,5~1": task 3, and task 5 of one step before.
+// String returns "3" for task 3, and "5~1" for task 5 of one step before.
+func (d Dep) String() string {
+	if d.Lag == 0 {
+		return strconv.Itoa(d.Task)
+	}
+	return strconv.Itoa(d.Task) + "~" + strconv.Itoa(d.Lag)
+}
+
+// formatAfter is "3,5~1".
 func formatAfter(deps []Dep) string {
 	parts := make([]string, len(deps))
 	for i, d := range deps {
-		parts[i] = strconv.Itoa(d.Task)
-		if d.Lag != 0 {
-			parts[i] += "~" + strconv.Itoa(d.Lag)
-		}
+		parts[i] = d.String()
 	}
 	return strings.Join(parts, ",")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/plan/check"
 	"github.com/gangline/gangline/strategy"
 )
 
@@ -49,7 +50,7 @@ func swap(p *plan.Plan, rank, i, j int) {
 }
 
 // TestPlantedFaults plants one fault in a proved plan of two or three workers
-// and expects Check to find it, and to name the rank, the task and the cure.
+// and expects the checker to find it, and to name the rank, the task and the cure.
 func TestPlantedFaults(t *testing.T) {
 	type fault struct {
 		name  string
@@ -258,7 +259,7 @@ func TestPlantedFaults(t *testing.T) {
 				}
 				p := program.Plans["step"]
 				f.plant(t, p)
-				expect(t, plan.Check(p), f.want, p)
+				expect(t, check.Plan(p), f.want, p)
 			})
 		}
 	}
@@ -308,7 +309,7 @@ func TestTableFaults(t *testing.T) {
 			}
 			p := program.Plans["step"]
 			f.plant(t, p)
-			expect(t, plan.Check(p), f.want, p)
+			expect(t, check.Plan(p), f.want, p)
 		})
 	}
 }
@@ -327,7 +328,7 @@ func TestWindowOfOne(t *testing.T) {
 			p.Ranks[r][i].After = slices.DeleteFunc(p.Ranks[r][i].After, func(d plan.Dep) bool { return d.Lag > 0 })
 		}
 	}
-	if err := plan.Check(p); err != nil {
+	if err := check.Plan(p); err != nil {
 		t.Error(err)
 	}
 }
@@ -338,7 +339,7 @@ func expect(t *testing.T, err error, want []string, p *plan.Plan) {
 	if err == nil {
 		t.Fatalf("the fault was not found:\n%s", plan.Format(p))
 	}
-	if _, ok := errors.AsType[*plan.Finding](err); !ok {
+	if _, ok := errors.AsType[*check.Finding](err); !ok {
 		t.Fatalf("%T is no finding", err)
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {

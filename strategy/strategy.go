@@ -5,7 +5,7 @@
 // Each says what holds the parameters, then writes the tasks of a step in the
 // order in which one would tell them; the builder finds out what each task
 // waits for from the values it touches. All workers share one list. What a
-// builder wrote is not taken on trust: plan.Check proves it like any other.
+// builder wrote is not taken on trust: package check proves it like any other.
 package strategy
 
 import (

@@ -12,6 +12,7 @@ import (
 	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/plan/check"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
@@ -105,7 +106,7 @@ func TestEveryPlanIsProved(t *testing.T) {
 						t.Fatal(err)
 					}
 					for _, p := range program.Plans {
-						if err := plan.Check(p); err != nil {
+						if err := check.Plan(p); err != nil {
 							t.Errorf("%s: %v\n%s", p.Name, err, plan.Format(p))
 						}
 						back, err := plan.Parse(plan.Format(p))

@@ -17,6 +17,7 @@ import (
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/plan/check"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
@@ -69,7 +70,7 @@ func planned(kind string, step *graph.Step, c strategy.Cluster) (*plan.Program, 
 		return nil, &job.FieldError{Field: "strategy", Fix: err.Error()}
 	}
 	for _, name := range []string{strategy.StepPlan, strategy.EvalPlan} {
-		if err := plan.Check(program.Plans[name]); err != nil {
+		if err := check.Plan(program.Plans[name]); err != nil {
 			return nil, fmt.Errorf("strategy %s makes a plan %q that does not hold: %w", kind, name, err)
 		}
 	}

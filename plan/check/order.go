@@ -1,10 +1,12 @@
-package plan
+package check
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/gangline/gangline/plan"
 )
 
 // access is a task's use of a value.
@@ -17,7 +19,7 @@ type access struct {
 // that tasks which touch one value are ordered if one of them writes.
 func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 	before := len(c.findings) + c.dropped
-	uses := make(map[Ref][]access)
+	uses := make(map[plan.Ref][]access)
 	for i := range k.tasks {
 		t := &k.tasks[i]
 		for _, r := range t.In {
@@ -27,7 +29,7 @@ func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 			c.use(uses, r, i, true)
 		}
 	}
-	refs := slices.SortedFunc(maps.Keys(uses), func(a, b Ref) int {
+	refs := slices.SortedFunc(maps.Keys(uses), func(a, b plan.Ref) int {
 		return cmp.Or(cmp.Compare(a.Value, b.Value), cmp.Compare(a.Micro, b.Micro), cmp.Compare(a.Use, b.Use))
 	})
 	for _, r := range refs {
@@ -38,9 +40,9 @@ func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 }
 
 // use notes an access. A value that lasts has one life, whatever its Ref says.
-func (c *checker) use(uses map[Ref][]access, r Ref, task int, write bool) {
+func (c *checker) use(uses map[plan.Ref][]access, r plan.Ref, task int, write bool) {
 	if c.lasts(r.Value) {
-		r = Ref{Value: r.Value}
+		r = plan.Ref{Value: r.Value}
 	}
 	list := uses[r]
 	if n := len(list); n == 0 || list[n-1].task != task {
@@ -56,7 +58,7 @@ func (c *checker) use(uses map[Ref][]access, r Ref, task int, write bool) {
 // reads a state that the rank holds. What is pulled must have come from every
 // store that has a part of it. A writer that comes earlier in the list but
 // unordered is for ordered to tell.
-func (c *checker) written(rank int, k *clocks, r Ref, uses []access) {
+func (c *checker) written(rank int, k *clocks, r plan.Ref, uses []access) {
 	if c.lasts(r.Value) && c.heldBy(rank, r.Value) {
 		return
 	}
@@ -84,7 +86,7 @@ func (c *checker) written(rank int, k *clocks, r Ref, uses []access) {
 // ordered proves that no two tasks touch a value at once if one of them writes.
 // A value that lasts is one for all steps in flight; of others each step has
 // its own, and the window parts those that share memory.
-func (c *checker) ordered(rank int, k *clocks, r Ref, uses []access) {
+func (c *checker) ordered(rank int, k *clocks, r plan.Ref, uses []access) {
 	steps := 1
 	if c.lasts(r.Value) {
 		steps = k.window
@@ -101,13 +103,13 @@ func (c *checker) ordered(rank int, k *clocks, r Ref, uses []access) {
 					continue
 				}
 				c.task(rank, b.task, "%ss %s while %s%s may still %s it: make it wait for that (after=%s)",
-					b.does(), c.value(r.Value), c.there(rank, a.task), when, a.does(), formatAfter([]Dep{{a.task, d}}))
+					b.does(), c.value(r.Value), c.there(rank, a.task), when, a.does(), plan.Dep{Task: a.task, Lag: d})
 			}
 		}
 	}
 }
 
-func (a access) pulls(k *clocks) bool { return a.write && k.tasks[a.task].Kind == Pull }
+func (a access) pulls(k *clocks) bool { return a.write && k.tasks[a.task].Kind == plan.Pull }
 
 func (a access) does() string {
 	if a.write {
@@ -122,13 +124,13 @@ func (a access) does() string {
 func (c *checker) stores(rank int, k *clocks) {
 	var commits []int
 	for i := range k.tasks {
-		if k.tasks[i].Kind == Commit {
+		if k.tasks[i].Kind == plan.Commit {
 			commits = append(commits, i)
 		}
 	}
 	for i := range k.tasks {
 		switch t := &k.tasks[i]; t.Kind {
-		case Pull:
+		case plan.Pull:
 			for _, m := range commits {
 				if !k.before(m, i, 1) {
 					c.task(rank, i, "may read store %d as it was two steps ago: make it wait for the commit of the step before (after=%d~1)", t.Store, m)
@@ -142,14 +144,14 @@ func (c *checker) stores(rank int, k *clocks) {
 					c.task(rank, i, "store %d owns no part of %s", t.Store, c.value(c.stateOf(r)))
 				}
 			}
-		case Push:
-			if !slices.ContainsFunc(commits, func(m int) bool { return k.before(i, m, 0) }) && (t.Done == Stored || len(commits) > 0) {
+		case plan.Push:
+			if !slices.ContainsFunc(commits, func(m int) bool { return k.before(i, m, 0) }) && (t.Done == plan.Stored || len(commits) > 0) {
 				c.task(rank, i, "no commit comes after it, so the gradient is never applied: make a commit wait for it")
 			}
-			if t.Done != Stored && len(commits) > 0 {
+			if t.Done != plan.Stored && len(commits) > 0 {
 				c.task(rank, i, "ends when %v, which may be after the commit: it must be stored", t.Done)
 			}
-		case Feed, Compute, Send, Recv, Collective, Add, Commit:
+		case plan.Feed, plan.Compute, plan.Send, plan.Recv, plan.Collective, plan.Add, plan.Commit:
 		}
 	}
 }

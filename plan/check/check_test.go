@@ -1,9 +1,45 @@
-package plan
+package check
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/gangline/gangline/plan"
 )
+
+// good is a plan of two workers that all-reduce; tests change lines of it.
+const good = `plan step window=2
+
+values
+  0  w       f32  [4 2]  param
+  1  w/m     f32  [4 2]  slot    of=w
+  2  x       f32  [? 4]  act
+  3  loss    f32  []     scalar
+  4  weight  f32  []     scalar
+  5  w.grad  f32  [4 2]  grad    of=w
+  6  total   f32  []     scalar
+  7  "sum l"  f32  []     scalar
+
+segments
+  0  forward  flops=16
+  1  update   updates=w
+
+groups
+  0  0 1
+
+holdings
+  0  w    0..8  owner  rank=0
+  1  w/m  0..8  owner  rank=0
+  2  w    0..8  copy   rank=1
+  3  w/m  0..8  copy   rank=1
+
+ranks 0-1
+  0  reader   feed       batch                             -> x
+  1  device   compute    forward  seg=0          after=0   w x -> loss weight w.grad
+  2  group.0  allreduce  w        group=0 tag=1  after=1   w.grad -> w.grad
+  3  group.0  commit     step     group=0 tag=2  after=1   weight loss w.grad -> total "sum l"
+  4  device   compute    update   seg=1          after=3   w w.grad total w/m -> w w/m
+`
 
 // pipeline has two stages on two ranks: only the first feeds, only the second
 // has a loss, and the gradient comes back over the link.
@@ -92,14 +128,35 @@ rank 0
   7  device   compute  update   seg=1  after=6   w w.sum total -> w
 `
 
+// edit changes a text; each pair is an old part and a new one.
+func edit(t testing.TB, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("the plan has no %q", pairs[i])
+		}
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+	return text
+}
+
+func mustParse(t testing.TB, text string) *plan.Plan {
+	t.Helper()
+	p, err := plan.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestGoodPlans(t *testing.T) {
 	// An all-reduce in its two halves, and a broadcast of what is the same anyway.
-	halves := edit(t, "6  total ", "6  w.part  f32  [4]    grad    of=w\n  7  total ", `7  "sum l"`, `8  "sum l"`,
+	halves := edit(t, good, "6  total ", "6  w.part  f32  [4]    grad    of=w\n  7  total ", `7  "sum l"`, `8  "sum l"`,
 		"allreduce  w        group=0 tag=1  after=1   w.grad -> w.grad", "reducescatter w  group=0 tag=1  after=1   w.grad -> w.part\n"+
 			"  3 group.0 allgather w group=0 tag=8 w.part -> w.grad\n  4 group.0 broadcast w group=0 tag=9 w.grad -> w.grad",
 		"3  group.0  commit", "5  group.0  commit", "4  device   compute    update", "6  device   compute    update", "after=3", "after=5")
 	for name, text := range map[string]string{"allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
-		if err := Check(mustParse(t, text)); err != nil {
+		if err := Plan(mustParse(t, text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -166,14 +223,8 @@ func TestCheckFinds(t *testing.T) {
 		{"an update of what is not held", pipeline, []string{"1  w1  0..2  owner  rank=1", "1  w1  0..2  owner  rank=0"}, "rank 1: task 2 (compute head): reads w1, which nothing before it has written"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			text := c.text
-			for i := 0; i < len(c.edits); i += 2 {
-				if !strings.Contains(text, c.edits[i]) {
-					t.Fatalf("the plan has no %q", c.edits[i])
-				}
-				text = strings.Replace(text, c.edits[i], c.edits[i+1], 1)
-			}
-			err := Check(mustParse(t, text))
+			text := edit(t, c.text, c.edits...)
+			err := Plan(mustParse(t, text))
 			if err == nil {
 				t.Fatalf("found nothing in:\n%s", text)
 			}
@@ -194,10 +245,10 @@ func TestCheckOfAnotherParameter(t *testing.T) {
 	p.Values = append(p.Values, p.Values[0], p.Values[5])
 	p.Values[v].Name, p.Values[v].State = "v", v
 	p.Values[v+1].Name, p.Values[v+1].State = "v.grad", v
-	p.Ranks[1][1].Out = append(p.Ranks[1][1].Out, Ref{Value: v + 1})
-	p.Ranks[1][2].In, p.Ranks[1][2].Out = []Ref{{Value: v + 1}}, []Ref{{Value: v + 1}}
+	p.Ranks[1][1].Out = append(p.Ranks[1][1].Out, plan.Ref{Value: v + 1})
+	p.Ranks[1][2].In, p.Ranks[1][2].Out = []plan.Ref{{Value: v + 1}}, []plan.Ref{{Value: v + 1}}
 	const want = "rank 1: task 2 (allreduce w): adds v.grad to w.grad of rank 0, which belongs to another parameter"
-	if err := Check(p); err == nil || !strings.Contains(err.Error(), want) {
+	if err := Plan(p); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }

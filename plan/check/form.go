@@ -1,9 +1,11 @@
-package plan
+package check
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/gangline/gangline/plan"
 )
 
 // form proves that everything named exists and fits where it stands.
@@ -12,16 +14,19 @@ func (c *checker) form() {
 	if p.Window < 1 || p.Window > MaxWindow {
 		c.plan("window %d: want 1 to %d steps in flight", p.Window, MaxWindow)
 	}
-	names := namesOf(p.Values)
+	names := make(map[string]int, len(p.Values))
 	for i := range p.Values {
-		if v := &p.Values[i]; names[v.Name] == none {
+		names[p.Values[i].Name]++
+	}
+	for i := range p.Values {
+		if v := &p.Values[i]; names[v.Name] > 1 {
 			c.plan("value %d: two values are named %q", i, v.Name)
 		} else if wrong := c.wrongValue(i, v); wrong != "" {
 			c.plan("value %d (%s) %s", i, v.Name, wrong)
 		}
 	}
 	for i, s := range p.Segs {
-		if s.Update != NoState && !c.isParam(s.Update) {
+		if s.Update != plan.NoState && !c.isParam(s.Update) {
 			c.plan("segment %d (%s) updates value %d, which is no parameter", i, s.Name, s.Update)
 		}
 	}
@@ -45,31 +50,31 @@ func (c *checker) form() {
 }
 
 func (c *checker) isParam(v int) bool {
-	return v >= 0 && v < len(c.p.Values) && c.p.Values[v].Class == Param
+	return v >= 0 && v < len(c.p.Values) && c.p.Values[v].Class == plan.Param
 }
 
 // wrongValue says what is wrong with a value.
-func (c *checker) wrongValue(i int, v *Value) string {
+func (c *checker) wrongValue(i int, v *plan.Value) string {
 	switch {
 	case v.DType.Size() == 0:
 		return "has no dtype"
-	case v.Class < Param || v.Class > Scalar:
+	case v.Class < plan.Param || v.Class > plan.Scalar:
 		return "has no class"
-	case v.Class == Param && v.State != i:
+	case v.Class == plan.Param && v.State != i:
 		return "is a parameter: its state must be itself"
-	case v.State != NoState && !c.isParam(v.State):
+	case v.State != plan.NoState && !c.isParam(v.State):
 		return fmt.Sprintf("is of value %d, which is no parameter", v.State)
-	case v.Class == Slot && v.State == NoState:
+	case v.Class == plan.Slot && v.State == plan.NoState:
 		return "is a slot of no parameter"
 	case c.lasts(i) && !v.Shape.Static():
 		return fmt.Sprintf("lasts over steps: its shape %v must be static", v.Shape)
-	case v.Class == Slot && !v.Shape.Equal(c.p.Values[v.State].Shape):
+	case v.Class == plan.Slot && !v.Shape.Equal(c.p.Values[v.State].Shape):
 		return fmt.Sprintf("is a slot: its shape %v must be that of its parameter, %v", v.Shape, c.p.Values[v.State].Shape)
 	}
 	return ""
 }
 
-func (c *checker) formHolding(i int, h *Holding) {
+func (c *checker) formHolding(i int, h *plan.Holding) {
 	p := c.p
 	if h.State < 0 || h.State >= len(p.Values) || !c.lasts(h.State) {
 		c.plan("holding %d is of value %d, which is no parameter or slot", i, h.State)
@@ -85,31 +90,31 @@ func (c *checker) formHolding(i int, h *Holding) {
 
 // formOf is the lane of a task, and how many values go in and out: "2", or "2+"
 // for two or more.
-func formOf(t *Task) (lane Lane, in, out string) {
+func formOf(t *plan.Task) (lane plan.Lane, in, out string) {
 	switch t.Kind {
-	case Feed:
-		return Lane{Reader, t.Lane.ID}, "0", "1+"
-	case Compute:
-		return Lane{Device, t.Lane.ID}, "0+", "0+"
-	case Add:
-		return Lane{Device, t.Lane.ID}, "1+", "1"
-	case Send:
-		return LinkLane(t.Peer, false), "1", "0"
-	case Recv:
-		return LinkLane(t.Peer, true), "0", "1"
-	case Collective:
-		if t.Op == AllGatherRows {
-			return Lane{Group, t.Group}, "2", "2"
+	case plan.Feed:
+		return plan.Lane{Kind: plan.Reader, ID: t.Lane.ID}, "0", "1+"
+	case plan.Compute:
+		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "0+", "0+"
+	case plan.Add:
+		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "1+", "1"
+	case plan.Send:
+		return plan.LinkLane(t.Peer, false), "1", "0"
+	case plan.Recv:
+		return plan.LinkLane(t.Peer, true), "0", "1"
+	case plan.Collective:
+		if t.Op == plan.AllGatherRows {
+			return plan.Lane{Kind: plan.Group, ID: t.Group}, "2", "2"
 		}
-		return Lane{Group, t.Group}, "1", "1"
-	case Commit:
-		return Lane{Group, t.Group}, "2+", "2"
-	case Pull:
-		return Lane{Store, t.Store}, "0+", "1+"
-	case Push:
-		return Lane{Store, t.Store}, "1+", "0"
+		return plan.Lane{Kind: plan.Group, ID: t.Group}, "1", "1"
+	case plan.Commit:
+		return plan.Lane{Kind: plan.Group, ID: t.Group}, "2+", "2"
+	case plan.Pull:
+		return plan.Lane{Kind: plan.Store, ID: t.Store}, "0+", "1+"
+	case plan.Push:
+		return plan.Lane{Kind: plan.Store, ID: t.Store}, "1+", "0"
 	}
-	return Lane{}, "0", "0"
+	return plan.Lane{}, "0", "0"
 }
 
 // fits reports whether n values are what formOf says.
@@ -119,7 +124,7 @@ func fits(n int, want string) bool {
 }
 
 // formTask proves that a task is well made in itself.
-func (c *checker) formTask(rank, i int, t *Task) {
+func (c *checker) formTask(rank, i int, t *plan.Task) {
 	p := c.p
 	bad := func(format string, args ...any) { c.task(rank, i, format, args...) }
 	for _, d := range t.After {
@@ -143,19 +148,19 @@ func (c *checker) formTask(rank, i int, t *Task) {
 		}
 	}
 	switch t.Kind {
-	case Compute:
+	case plan.Compute:
 		exists("segment", t.Seg, len(p.Segs))
-	case Send, Recv:
+	case plan.Send, plan.Recv:
 		if exists("rank", t.Peer, len(p.Ranks)); t.Peer == rank {
 			bad("rank %d is no other rank", t.Peer)
 		}
-	case Collective, Commit:
+	case plan.Collective, plan.Commit:
 		if t.Group < 0 || t.Group >= len(p.Groups) || !slices.Contains(p.Groups[t.Group], rank) {
 			bad("group %d does not contain rank %d: add the rank, or drop the task", t.Group, rank)
 		}
-	case Pull, Push:
+	case plan.Pull, plan.Push:
 		exists("store", t.Store, len(p.Stores))
-	case Feed, Add:
+	case plan.Feed, plan.Add:
 	default:
 		bad("%v is no kind of task", t.Kind)
 		return
@@ -171,67 +176,67 @@ func (c *checker) formTask(rank, i int, t *Task) {
 }
 
 // alike proves that two values of a task have one type.
-func (c *checker) alike(at place, a, b Ref) {
+func (c *checker) alike(at place, a, b plan.Ref) {
 	x, y := &c.p.Values[a.Value], &c.p.Values[b.Value]
 	if x.DType != y.DType || len(x.Shape) != len(y.Shape) || x.Shape.Static() && y.Shape.Static() && !x.Shape.Equal(y.Shape) {
-		c.task(at.rank, at.task, "%s is %v %v but %s is %v %v: they must be alike", word(x.Name), x.DType, x.Shape, word(y.Name), y.DType, y.Shape)
+		c.task(at.rank, at.task, "%s is %v %v but %s is %v %v: they must be alike", plan.Quote(x.Name), x.DType, x.Shape, plan.Quote(y.Name), y.DType, y.Shape)
 	}
 }
 
 // formFlow proves that what goes in fits what comes out.
 func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	t := c.at(at)
-	val := func(r Ref) *Value { return &c.p.Values[r.Value] }
+	val := func(r plan.Ref) *plan.Value { return &c.p.Values[r.Value] }
 	switch t.Kind {
-	case Add:
+	case plan.Add:
 		for _, r := range t.In {
 			c.alike(at, r, t.Out[0])
 		}
-	case Collective:
-		if t.Op < AllReduce || t.Op > AllGatherRows {
+	case plan.Collective:
+		if t.Op < plan.AllReduce || t.Op > plan.AllGatherRows {
 			bad("%v is nothing that a collective does", t.Op)
 		}
-		if t.Op == AllGatherRows && (val(t.In[0]).Class != Key || val(t.Out[0]).Class != Key) {
+		if t.Op == plan.AllGatherRows && (val(t.In[0]).Class != plan.Key || val(t.Out[0]).Class != plan.Key) {
 			bad("want (keys, rows) in and out")
 		}
 		for i := range t.In {
-			if t.Op != ReduceScatter && t.Op != AllGather { // these change the shape
+			if t.Op != plan.ReduceScatter && t.Op != plan.AllGather { // these change the shape
 				c.alike(at, t.In[i], t.Out[i])
 			}
 		}
-	case Commit:
+	case plan.Commit:
 		for _, r := range slices.Concat(t.In[:2], t.Out) {
-			if v := val(r); v.Class != Scalar || v.Shape.Elems() != 1 {
-				bad("%s must be a scalar: want (weight, loss, gradients...) in and (total weight, total loss) out", word(v.Name))
+			if v := val(r); v.Class != plan.Scalar || v.Shape.Elems() != 1 {
+				bad("%s must be a scalar: want (weight, loss, gradients...) in and (total weight, total loss) out", plan.Quote(v.Name))
 			}
 		}
-	case Pull:
+	case plan.Pull:
 		rows := len(t.Out) - len(t.In)
 		for i, r := range t.Out {
-			if v := val(r); rows < 0 || (i < rows) != (v.Class == Param) || v.State == NoState || i >= rows && val(t.In[i-rows]).Class != Key {
-				bad("%s: want parameters out first, then for each keys in the rows of a table", word(v.Name))
+			if v := val(r); rows < 0 || (i < rows) != (v.Class == plan.Param) || v.State == plan.NoState || i >= rows && val(t.In[i-rows]).Class != plan.Key {
+				bad("%s: want parameters out first, then for each keys in the rows of a table", plan.Quote(v.Name))
 				return
 			}
 		}
-	case Push:
+	case plan.Push:
 		if _, err := c.pushedBy(t); err != nil {
 			bad("%v", err)
 		}
-	case Feed, Compute, Send, Recv:
+	case plan.Feed, plan.Compute, plan.Send, plan.Recv:
 	}
 }
 
 // pushedBy lists the gradients that a Push gives, without their keys.
-func (c *checker) pushedBy(t *Task) (grads []Ref, err error) {
+func (c *checker) pushedBy(t *plan.Task) (grads []plan.Ref, err error) {
 	keys := false
 	for _, r := range t.In {
 		v := &c.p.Values[r.Value]
 		switch {
-		case v.Class == Key && !keys:
+		case v.Class == plan.Key && !keys:
 			keys = true
 			continue
-		case v.Class != Grad || v.State == NoState:
-			return nil, fmt.Errorf("%s is no gradient of a parameter", word(v.Name))
+		case v.Class != plan.Grad || v.State == plan.NoState:
+			return nil, fmt.Errorf("%s is no gradient of a parameter", plan.Quote(v.Name))
 		}
 		keys = false
 		grads = append(grads, r)
@@ -248,17 +253,17 @@ func (c *checker) tags(rank int) {
 	first := make(map[string]int) // by link, or store 0 for all stores, and tag
 	for i := range c.p.Ranks[rank] {
 		t := &c.p.Ranks[rank][i]
-		var lanes []Lane
+		var lanes []plan.Lane
 		switch t.Kind {
-		case Send, Recv:
-			lanes = []Lane{t.Lane}
-		case Collective, Commit:
+		case plan.Send, plan.Recv:
+			lanes = []plan.Lane{t.Lane}
+		case plan.Collective, plan.Commit:
 			for _, peer := range c.p.Groups[t.Group] {
-				lanes = append(lanes, LinkLane(peer, false), LinkLane(peer, true))
+				lanes = append(lanes, plan.LinkLane(peer, false), plan.LinkLane(peer, true))
 			}
-		case Pull, Push:
-			lanes = []Lane{{Kind: Store}}
-		case Feed, Compute, Add:
+		case plan.Pull, plan.Push:
+			lanes = []plan.Lane{{Kind: plan.Store}}
+		case plan.Feed, plan.Compute, plan.Add:
 		}
 		for _, lane := range lanes {
 			purpose := fmt.Sprint(lane, t.Tag)

@@ -1,10 +1,12 @@
-package plan
+package check
 
 import (
 	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
+
+	"github.com/gangline/gangline/plan"
 )
 
 // batch is what one Feed brings: the unit that a gradient has met or not.
@@ -16,7 +18,7 @@ type set = *big.Int
 // life is one life of a value on one rank.
 type life struct {
 	rank int
-	ref  Ref
+	ref  plan.Ref
 }
 
 // tracer follows which batches every value has met, through one step.
@@ -46,13 +48,13 @@ func (c *checker) gradients(done [][]place) {
 	for rank, tasks := range c.p.Ranks {
 		for i := range tasks {
 			switch tasks[i].Kind {
-			case Feed:
+			case plan.Feed:
 				t.feed(rank, tasks[i].Out)
-			case Commit:
+			case plan.Commit:
 				for _, r := range tasks[i].In[2:] {
 					t.checked[life{rank, r}] = true
 				}
-			case Compute, Send, Recv, Collective, Pull, Push, Add: // say nothing before they are done
+			case plan.Compute, plan.Send, plan.Recv, plan.Collective, plan.Pull, plan.Push, plan.Add: // say nothing before they are done
 			}
 		}
 	}
@@ -61,14 +63,14 @@ func (c *checker) gradients(done [][]place) {
 	}
 	for state := range c.p.Values {
 		// A plan that speaks of no gradient of a parameter does not train it.
-		if slices.ContainsFunc(c.p.Values, func(v Value) bool { return v.Class == Grad && v.State == state }) {
+		if slices.ContainsFunc(c.p.Values, func(v plan.Value) bool { return v.Class == plan.Grad && v.State == state }) {
 			t.updatedOnce(state)
 		}
 	}
 }
 
 // feed notes that values are a rank's batch, or micro-batches.
-func (t *tracer) feed(rank int, out []Ref) {
+func (t *tracer) feed(rank int, out []plan.Ref) {
 	for _, r := range out {
 		b := batch{rank, r.Micro}
 		i := slices.Index(t.batches, b)
@@ -82,7 +84,7 @@ func (t *tracer) feed(rank int, out []Ref) {
 }
 
 // of is what values of a rank have met together.
-func (t *tracer) of(rank int, refs ...Ref) set {
+func (t *tracer) of(rank int, refs ...plan.Ref) set {
 	all := new(big.Int)
 	for _, r := range refs {
 		if s := t.met[life{rank, r}]; s != nil {
@@ -97,9 +99,9 @@ func (t *tracer) event(together []place) {
 	at := together[0]
 	task := t.at(at)
 	switch task.Kind {
-	case Feed: // noted before
-	case Compute:
-		if state := t.p.Segs[task.Seg].Update; state != NoState {
+	case plan.Feed: // noted before
+	case plan.Compute:
+		if state := t.p.Segs[task.Seg].Update; state != plan.NoState {
 			t.update(at, state)
 			return
 		}
@@ -109,36 +111,36 @@ func (t *tracer) event(together []place) {
 				t.met[life{at.rank, r}] = met
 			}
 		}
-	case Add:
+	case plan.Add:
 		t.met[life{at.rank, task.Out[0]}] = t.sum(at, new(big.Int), task.In...)
-	case Send, Recv:
+	case plan.Send, plan.Recv:
 		to := together[1]
 		out := t.at(to).Out[0]
 		t.met[life{to.rank, out}] = t.of(at.rank, task.In[0])
 		t.alike(to, task.In[0], out)
-	case Collective, Commit:
+	case plan.Collective, plan.Commit:
 		for i := range task.Out {
 			t.reduce(together, i)
 		}
-	case Pull:
+	case plan.Pull:
 		rows := len(task.Out) - len(task.In)
 		for i, r := range task.In {
 			t.met[life{at.rank, task.Out[rows+i]}] = t.of(at.rank, r)
 		}
-	case Push:
+	case plan.Push:
 		t.push(at)
 	}
 }
 
 // sum unites what terms have met with a part of the sum. Of gradients, weights
 // and losses, which are sums themselves, no batch may come twice.
-func (t *tracer) sum(at place, part set, terms ...Ref) set {
+func (t *tracer) sum(at place, part set, terms ...plan.Ref) set {
 	for _, r := range terms {
 		met := t.of(at.rank, r)
 		v := &t.p.Values[r.Value]
-		counts := v.Class == Scalar || v.Class == Grad && v.State != NoState
+		counts := v.Class == plan.Scalar || v.Class == plan.Grad && v.State != plan.NoState
 		if again := new(big.Int).And(part, met); counts && again.Sign() != 0 {
-			t.task(at.rank, at.task, "counts twice in %s what it has met of %s: add each contribution once", word(v.Name), t.text(again))
+			t.task(at.rank, at.task, "counts twice in %s what it has met of %s: add each contribution once", plan.Quote(v.Name), t.text(again))
 		}
 		part = new(big.Int).Or(part, met)
 	}
@@ -154,9 +156,9 @@ func (t *tracer) reduce(together []place, i int) {
 		v := &t.p.Values[task.In[i].Value]
 		switch {
 		case v.State != lead.State:
-			t.task(at.rank, at.task, "adds %s to %s of rank %d, which belongs to another parameter", word(v.Name), word(lead.Name), together[0].rank)
-		case task.Op == Broadcast && n > 0: // the first one's counts
-		case task.Op == AllGather: // ranges of one value, each as it is
+			t.task(at.rank, at.task, "adds %s to %s of rank %d, which belongs to another parameter", plan.Quote(v.Name), plan.Quote(lead.Name), together[0].rank)
+		case task.Op == plan.Broadcast && n > 0: // the first one's counts
+		case task.Op == plan.AllGather: // ranges of one value, each as it is
 			total.Or(total, t.of(at.rank, task.In[i]))
 		default:
 			total = t.sum(at, total, task.In[i])
@@ -166,7 +168,7 @@ func (t *tracer) reduce(together []place, i int) {
 		task := t.at(at)
 		result := life{at.rank, task.Out[i]}
 		t.met[result] = total
-		if task.Kind == Commit && i == 0 {
+		if task.Kind == plan.Commit && i == 0 {
 			t.totals[result] = true
 			if total.Cmp(t.all) != 0 {
 				t.task(at.rank, at.task, "its total weight lacks %s: a commit is over all that feed", t.missing(total))
@@ -184,25 +186,25 @@ func (t *tracer) update(at place, state int) {
 	for _, r := range t.at(at).In {
 		v := &t.p.Values[r.Value]
 		switch v.Class {
-		case Grad:
+		case plan.Grad:
 			grads++
 			if v.State != state {
-				bad("updates %s from %s, the gradient of another parameter", t.value(state), word(v.Name))
+				bad("updates %s from %s, the gradient of another parameter", t.value(state), plan.Quote(v.Name))
 			}
 			if !t.checked[life{at.rank, r}] {
-				bad("no commit looks whether %s is finite: put it among what the commit reads", word(v.Name))
+				bad("no commit looks whether %s is finite: put it among what the commit reads", plan.Quote(v.Name))
 			}
 			fallthrough
-		case Key:
+		case plan.Key:
 			if met := t.of(at.rank, r); met.Cmp(t.all) != 0 {
-				bad("updates %s from %s, which lacks %s: reduce it over all that feed", t.value(state), word(v.Name), t.missing(met))
+				bad("updates %s from %s, which lacks %s: reduce it over all that feed", t.value(state), plan.Quote(v.Name), t.missing(met))
 			}
-		case Scalar:
+		case plan.Scalar:
 			totals++
 			if !t.totals[life{at.rank, r}] {
-				bad("divides by %s, which is no total of a commit", word(v.Name))
+				bad("divides by %s, which is no total of a commit", plan.Quote(v.Name))
 			}
-		case Param, Slot, Act:
+		case plan.Param, plan.Slot, plan.Act:
 		}
 	}
 	if grads != 1 || totals != 1 {
@@ -223,14 +225,14 @@ func (t *tracer) push(at place) {
 			part = new(big.Int)
 		}
 		if again := new(big.Int).And(part, met); again.Sign() != 0 {
-			bad("gives store %d in %s a second time what it has of %s: push each worker's own gradient once", task.Store, word(v.Name), t.text(again))
+			bad("gives store %d in %s a second time what it has of %s: push each worker's own gradient once", task.Store, plan.Quote(v.Name), t.text(again))
 		}
 		t.pushed[key] = new(big.Int).Or(part, met)
 		if !slices.Contains(t.storesOf(v.State), task.Store) {
 			bad("store %d owns no part of %s: drop the gradient, or push it where its parameter is", task.Store, t.value(v.State))
 		}
-		if task.Done == Stored && !t.checked[life{at.rank, r}] {
-			bad("no commit looks whether %s is finite: put it among what the commit reads", word(v.Name))
+		if task.Done == plan.Stored && !t.checked[life{at.rank, r}] {
+			bad("no commit looks whether %s is finite: put it among what the commit reads", plan.Quote(v.Name))
 		}
 	}
 }

@@ -1,10 +1,12 @@
-package plan
+package check
 
 import (
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gangline/gangline/plan"
 )
 
 // agreement proves that the members of a group see the same collectives, alike
@@ -27,7 +29,7 @@ func (c *checker) agreement() {
 func (c *checker) collectives(rank, group int) []int {
 	var list []int
 	for i := range c.p.Ranks[rank] {
-		if t := &c.p.Ranks[rank][i]; (t.Kind == Collective || t.Kind == Commit) && t.Group == group {
+		if t := &c.p.Ranks[rank][i]; (t.Kind == plan.Collective || t.Kind == plan.Commit) && t.Group == group {
 			list = append(list, i)
 		}
 	}
@@ -61,9 +63,9 @@ func (c *checker) signature(rank int, list []int, n int) string {
 	}
 	t := &c.p.Ranks[rank][list[n]]
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s tag %d %v", verb(t), t.Tag, t.Order)
+	fmt.Fprintf(&s, "%s tag %d %v", t.Verb(), t.Tag, t.Order)
 	in := t.In
-	if t.Kind == Commit {
+	if t.Kind == plan.Commit {
 		in = in[:2] // which gradients a rank checks is its own affair
 	}
 	for _, r := range slices.Concat(in, t.Out) {
@@ -91,7 +93,8 @@ type message [3]int
 func (c *checker) progress() [][]place {
 	r := &runner{checker: c, alone: make(map[message]place), arrived: make([][]place, len(c.p.Groups))}
 	for rank, tasks := range c.p.Ranks {
-		r.cursors = append(r.cursors, NewCursor(tasks, c.p.Window, 0, int64(c.p.Window)+2))
+		r.ended = append(r.ended, make([]int64, len(tasks)))
+		r.cursors = append(r.cursors, plan.NewCursor(tasks, c.p.Window, 0, int64(c.p.Window)+2))
 		r.give(rank, r.cursors[rank].Start(nil))
 	}
 	for len(r.queue) > 0 {
@@ -115,14 +118,15 @@ func (c *checker) progress() [][]place {
 // runner runs all ranks at once.
 type runner struct {
 	*checker
-	cursors []*Cursor
+	cursors []*plan.Cursor
+	ended   [][]int64 // steps of each task that have ended
 	queue   []place
 	alone   map[message]place // one side, while the other is not there
 	arrived [][]place         // by group
 	done    [][]place         // of step 0
 }
 
-func (r *runner) give(rank int, ready []Ready) {
+func (r *runner) give(rank int, ready []plan.Ready) {
 	for _, t := range ready {
 		r.queue = append(r.queue, place{rank, t.Task})
 	}
@@ -132,11 +136,11 @@ func (r *runner) give(rank int, ready []Ready) {
 func (r *runner) meet(at place) {
 	t := r.at(at)
 	switch t.Kind {
-	case Feed, Compute, Add, Pull, Push:
+	case plan.Feed, plan.Compute, plan.Add, plan.Pull, plan.Push:
 		r.end(at)
-	case Send, Recv:
+	case plan.Send, plan.Recv:
 		m := message{at.rank, t.Peer, int(t.Tag)}
-		if t.Kind == Recv {
+		if t.Kind == plan.Recv {
 			m[0], m[1] = m[1], m[0]
 		}
 		other, ok := r.alone[m]
@@ -144,13 +148,13 @@ func (r *runner) meet(at place) {
 		case !ok:
 			r.alone[m] = at
 			return
-		case t.Kind == Send:
+		case t.Kind == plan.Send:
 			r.end(at, other)
 		default:
 			r.end(other, at)
 		}
 		delete(r.alone, m)
-	case Collective, Commit:
+	case plan.Collective, plan.Commit:
 		all := append(r.arrived[t.Group], at)
 		r.arrived[t.Group] = all
 		if len(all) == len(r.p.Groups[t.Group]) {
@@ -165,9 +169,9 @@ func (r *runner) meet(at place) {
 func (r *runner) end(all ...place) {
 	var step int64
 	for _, at := range all {
-		cursor := r.cursors[at.rank]
-		step = cursor.tasks[at.task].next
-		r.give(at.rank, cursor.Done(at.task, step, nil))
+		step = r.ended[at.rank][at.task]
+		r.ended[at.rank][at.task]++
+		r.give(at.rank, r.cursors[at.rank].Done(at.task, step, nil))
 	}
 	if step == 0 {
 		r.done = append(r.done, all)
@@ -180,11 +184,11 @@ func (r *runner) report(rank int) {
 		t := &r.p.Ranks[rank][ready.Task]
 		why := ""
 		switch t.Kind {
-		case Send:
-			why = fmt.Sprintf("rank %d to receive tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, Recv))
-		case Recv:
-			why = fmt.Sprintf("rank %d to send tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, Send))
-		case Collective, Commit:
+		case plan.Send:
+			why = fmt.Sprintf("rank %d to receive tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, plan.Recv))
+		case plan.Recv:
+			why = fmt.Sprintf("rank %d to send tag %d; %s", t.Peer, t.Tag, r.partner(rank, t, plan.Send))
+		case plan.Collective, plan.Commit:
 			var absent, doing []string
 			for _, m := range r.p.Groups[t.Group] {
 				if !slices.ContainsFunc(r.arrived[t.Group], func(at place) bool { return at.rank == m }) {
@@ -193,14 +197,14 @@ func (r *runner) report(rank int) {
 				}
 			}
 			why = fmt.Sprintf("%s in group %d; %s", ranksText(absent), t.Group, doing[0])
-		case Feed, Compute, Add, Pull, Push: // never wait for others
+		case plan.Feed, plan.Compute, plan.Add, plan.Pull, plan.Push: // never wait for others
 		}
 		r.task(rank, ready.Task, "hangs in step %d: waits for %s", ready.Step, why)
 	}
 }
 
 // partner says what a peer does instead of its side of a message.
-func (r *runner) partner(rank int, t *Task, want Kind) string {
+func (r *runner) partner(rank int, t *plan.Task, want plan.Kind) string {
 	for i := range r.p.Ranks[t.Peer] {
 		if o := &r.p.Ranks[t.Peer][i]; o.Kind == want && o.Peer == rank && o.Tag == t.Tag {
 			return r.doing(t.Peer) + ": change the order of its messages or of these"

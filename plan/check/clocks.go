@@ -1,6 +1,10 @@
-package plan
+package check
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gangline/gangline/plan"
+)
 
 // clocks tells which task of one rank ends before which begins, over some
 // steps of the window.
@@ -11,7 +15,7 @@ import "slices"
 // comparison. The order repeats from step to step (every edge leads from a step
 // to the same or a later one), so asking about steps 0 to d answers for all.
 type clocks struct {
-	tasks  []Task
+	tasks  []plan.Task
 	window int
 	lane   []int // of each task
 	pos    []int // of each task in its lane
@@ -19,9 +23,9 @@ type clocks struct {
 	at     []int // [step][task][lane]: tasks of the lane that have ended before
 }
 
-func newClocks(tasks []Task, window, steps int) *clocks {
+func newClocks(tasks []plan.Task, window, steps int) *clocks {
 	k := &clocks{tasks: tasks, window: window, pos: make([]int, len(tasks))}
-	lane, lanes := lanesOf(tasks)
+	lane, lanes := plan.Lanes(tasks)
 	k.lane, k.size = lane, make([]int, len(lanes))
 	for i := range tasks {
 		k.pos[i] = k.size[lane[i]]
