@@ -30,17 +30,35 @@ data: {train: {format: generated, rows: 211, buckets: 500, seed: 5}}
 checkpoint: {every: 5, keep: 9}
 `
 
-// runMem lives the whole life of every rank of a job but its joining, over the
-// mem transport, and returns the report of rank 0.
+// runMem is lifeMem of a job that must not fail; it returns the report of rank 0.
 func runMem(t *testing.T, j job.Job, attempt int) *MainReport {
 	t.Helper()
-	src := open(t, data.Spec{Format: "generated", Rows: 211, Buckets: 500, Seed: 5})
-	setup, err := NewSetup(j, src.Columns())
+	report, errs := lifeMem(t, j, attempt)
+	for r, err := range errs {
+		if err != nil {
+			t.Errorf("rank %d: %v", r, err)
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return report
+}
+
+// lifeMem lives the whole life of every rank of a job but its joining, over the
+// mem transport; its data must be generated.
+func lifeMem(t *testing.T, j job.Job, attempt int) (*MainReport, []error) {
+	t.Helper()
+	columns, err := Columns(j, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	setup, err := NewSetup(j, columns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	world := j.Strategy.Workers + j.Strategy.Servers
-	reports := make([]RankReport, world)
+	reports, errs := make([]RankReport, world), make([]error, world)
 	synctest.Test(t, func(t *testing.T) {
 		net := mem.NewNetwork(world)
 		var ranks sync.WaitGroup
@@ -55,12 +73,13 @@ func runMem(t *testing.T, j job.Job, attempt int) *MainReport {
 			}
 			do := m.serve
 			if cfg.role() == "worker" {
-				m.rows = &rows{train: src}
 				do = m.train
+				if m.rows, err = openRows(j, ""); err != nil {
+					t.Fatal(err)
+				}
 			}
 			ranks.Go(func() {
-				if err := do(t.Context(), &reports[r]); err != nil {
-					t.Errorf("rank %d: %v", r, err)
+				if errs[r] = do(t.Context(), &reports[r]); errs[r] != nil {
 					_ = m.endpoint.Close() // so that the others end, too
 				}
 			})
@@ -70,10 +89,7 @@ func runMem(t *testing.T, j job.Job, attempt int) *MainReport {
 			_ = e.Close()
 		}
 	})
-	if t.Failed() {
-		t.FailNow()
-	}
-	return reports[0].Main
+	return reports[0].Main, errs
 }
 
 // A run that was ended after a checkpoint in mid-epoch and goes on from it ends
