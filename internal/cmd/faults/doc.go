@@ -18,7 +18,7 @@ minutes. ` + "`-run REGEXP`" + ` chooses by name, file or test, ` + "`-list`" + 
 that, not this. A fault that you find in the field belongs here, with its test.
 
 Plans have faults of their own, planted in the plan and not in the code: see
-` + "`strategy/faults_test.go`" + ` and ` + "`plan/check_test.go`" + `.
+` + "`strategy/faults_test.go`" + ` and ` + "`plan/check/check_test.go`" + `.
 
 `
 
