@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gangline/gangline/coord"
@@ -113,14 +114,13 @@ func (s *store) answer(a ps.Action) {
 	r := answer{status: a.Status, version: a.Version, err: a.Err}
 	switch s.asked[a.To].Kind {
 	case ps.EventPull:
-		for _, b := range a.Blocks { // the list is the machine's, the data need not be copied
-			r.blocks = append(r.blocks, b)
-		}
+		r.blocks = slices.Clone(a.Blocks) // the list is the machine's, the data need not be copied
 		r.digest = digestBlocks(r.blocks)
 	case ps.EventOffer:
 		s.offers[a.To] = append([]ps.Block(nil), a.Blocks...)
 	case ps.EventBye:
 		s.byes++
+	case ps.EventPush, ps.EventFlush, ps.EventSnapshot, ps.EventLost, ps.EventTick: // the status says it all
 	}
 	s.send(a.To, tagAnswer, r)
 	if s.byes == s.c.s.workers {

@@ -98,7 +98,7 @@ func (w *worker) bind(i int, t *plan.Task) error {
 		b.group, err = newMachine(w, i, t)
 		w.byTag[t.Tag] = b.group
 	case plan.Feed, plan.Pull, plan.Push:
-	default:
+	case plan.Send, plan.Recv, plan.Add:
 		err = fmt.Errorf("the simulation has no %v", t.Kind)
 	}
 	w.tasks = append(w.tasks, b)
@@ -184,6 +184,7 @@ func (w *worker) run(ready []plan.Ready) {
 			w.links[t.Store].pull(r.Step, w.parts(t, c), end)
 		case plan.Push:
 			w.links[t.Store].push(r.Step, w.parts(t, c), end)
+		case plan.Send, plan.Recv, plan.Add: // bind has refused them
 		}
 	}
 }
