@@ -60,7 +60,7 @@ func newBench(t *testing.T) *bench {
 	if err := os.Mkdir(b.tmp, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(binary, b.exe); err != nil {
+	if err := os.Link(program, b.exe); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.finish)
@@ -200,7 +200,6 @@ func (r *transcript) String() string {
 type process struct {
 	b      *bench
 	name   string
-	args   []string
 	cmd    *exec.Cmd
 	log    *transcript
 	report string
@@ -208,19 +207,26 @@ type process struct {
 	ended  time.Time // after done
 }
 
-// start starts the program with a report and a log of decisions.
+// start starts the program; train and eval get a report besides.
 func (b *bench) start(name string, env []string, args ...string) *process {
 	b.t.Helper()
-	p := &process{b: b, name: name, args: args, log: &transcript{}, done: make(chan struct{})}
+	return b.startAs(name, nil, env, args, b.exe)
+}
+
+// startAs starts the program through another one, which gets the arguments after
+// its own.
+func (b *bench) startAs(name string, as *syscall.SysProcAttr, env, args []string, through ...string) *process {
+	b.t.Helper()
+	p := &process{b: b, name: name, log: &transcript{}, done: make(chan struct{})}
 	p.report = b.path(fmt.Sprintf("report-%d.json", len(b.runs)))
+	all := slices.Concat(through[1:], args)
 	if args[0] == "train" || args[0] == "eval" {
-		args = append(slices.Clone(args), "--report", p.report)
+		all = append(all, "--report", p.report)
 	}
-	p.cmd = exec.Command(b.exe, args...)
-	p.cmd.Dir = b.dir
+	p.cmd = exec.Command(through[0], all...)
+	p.cmd.Dir, p.cmd.SysProcAttr = b.dir, as
 	p.cmd.Env = append(append(environ(), "TMPDIR="+b.tmp), env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.WaitDelay = 5 * time.Second // ranks that outlive a launcher are found by name, not by its pipe
 	if err := p.cmd.Start(); err != nil {
 		b.t.Fatal(err)
 	}

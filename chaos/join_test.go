@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -286,12 +287,23 @@ func listening(t *testing.T, pid int) []string {
 		t.Fatal(err)
 	}
 	// sl local_address rem_address st ... uid timeout inode; state 0A listens.
-	row := regexp.MustCompile(`(?m)^\s*\d+: [0-9A-F]{8}:([0-9A-F]{4}) \S+ 0A(?: +\S+){5} +(\d+)`)
+	row := regexp.MustCompile(`(?m)^\s*\d+: ([0-9A-F]{8}):([0-9A-F]{4}) \S+ 0A(?: +\S+){5} +(\d+)`)
 	var out []string
 	for _, m := range row.FindAllStringSubmatch(string(table), -1) {
-		if port, err := strconv.ParseUint(m[1], 16, 16); err == nil && sockets["socket:["+m[2]+"]"] {
-			out = append(out, fmt.Sprintf("127.0.0.1:%d", port))
+		if !sockets["socket:["+m[3]+"]"] {
+			continue
 		}
+		ip, err := strconv.ParseUint(m[1], 16, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, err := strconv.ParseUint(m[2], 16, 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		host := make(net.IP, 4)
+		binary.NativeEndian.PutUint32(host, uint32(ip)) // as the kernel printed it
+		out = append(out, net.JoinHostPort(host.String(), strconv.FormatUint(port, 10)))
 	}
 	return out
 }

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// binary is the program under test; TestMain builds it.
-var binary string
+// program is the one under test; TestMain builds it.
+var program string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "gangline-chaos-")
@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 		os.RemoveAll(dir)
 		os.Exit(status)
 	}
-	binary = filepath.Join(dir, "gangline")
-	if out, err := exec.Command("go", "build", "-o", binary, "../cmd/gangline").CombinedOutput(); err != nil {
+	program = filepath.Join(dir, "gangline")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gangline").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build gangline: %v\n%s", err, out)
 		end(1)
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"runtime"
 	"time"
@@ -141,8 +142,12 @@ func (m *member) join(ctx context.Context) error {
 	}
 	cfg := &m.cfg
 	generation := uint32(cfg.Attempt) + 1
+	address, err := dataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
+	if err != nil {
+		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
+	}
 	m.listener, err = sock.Listen(sock.Config{
-		Network: cfg.Job.Network.Kind, Address: dataAddress(cfg.Job.Network.Kind), Rank: cfg.Rank, World: cfg.world(),
+		Network: cfg.Job.Network.Kind, Address: address, Rank: cfg.Rank, World: cfg.world(),
 		Generation: generation, Token: cfg.Token, Logger: cfg.Logger, Checksum: cfg.Job.Network.Checksum,
 		DialTimeout: time.Duration(cfg.Job.Network.JoinTimeout),
 	})
@@ -160,6 +165,9 @@ func (m *member) join(ctx context.Context) error {
 	m.report = m.session.Progress
 	if m.session.Generation != uint64(generation) {
 		return m.session.Fail(fmt.Errorf("rank %d is of generation %d, the coordinator of %d", cfg.Rank, generation, m.session.Generation))
+	}
+	if err := oneHost(cfg.Job.Network.Kind, m.session.Peers); err != nil {
+		return m.session.Fail(err)
 	}
 	addrs := make([]string, cfg.world())
 	for _, p := range m.session.Peers {
@@ -237,14 +245,34 @@ func (m *member) close() {
 	}
 }
 
-// dataAddress is where a rank listens for data. Linux has unix sockets without
-// a file, of which nothing is left behind, whoever is killed.
-func dataAddress(network string) string {
+// dataAddress is where a rank listens for data. Over TCP that is the address from
+// which it reaches the coordinator: this host's own name may mean another one to
+// the others. Nothing is sent to find it.
+func dataAddress(ctx context.Context, network, coordinator string) (string, error) {
 	switch {
 	case network == "tcp":
-		return "127.0.0.1:0"
+		var d net.Dialer
+		c, err := d.DialContext(ctx, "udp", coordinator)
+		if err != nil {
+			return "", fmt.Errorf("no way to the coordinator at %s: %w", coordinator, err)
+		}
+		host, _, err := net.SplitHostPort(c.LocalAddr().String())
+		return net.JoinHostPort(host, "0"), errors.Join(err, c.Close())
 	case runtime.GOOS == "linux":
-		return "@gangline-" + rand.Text()
+		// Linux has unix sockets without a file, of which nothing is left behind,
+		// whoever is killed.
+		return "@gangline-" + rand.Text(), nil
 	}
-	return ""
+	return "", nil
+}
+
+// oneHost refuses unix sockets between hosts.
+func oneHost(network string, peers []coord.Peer) error {
+	for _, p := range peers {
+		if network == "unix" && p.Host != peers[0].Host {
+			return &job.FieldError{Field: "network.kind", Fix: fmt.Sprintf(
+				"unix sockets do not reach from %s (rank %d) to %s (rank %d): set network.kind=tcp", peers[0].Host, peers[0].Rank, p.Host, p.Rank)}
+		}
+	}
+	return nil
 }
