@@ -155,7 +155,10 @@ func TestGoodPlans(t *testing.T) {
 		"allreduce  w        group=0 tag=1  after=1   w.grad -> w.grad", "reducescatter w  group=0 tag=1  after=1   w.grad -> w.part\n"+
 			"  3 group.0 allgather w group=0 tag=8 w.part -> w.grad\n  4 group.0 broadcast w group=0 tag=9 w.grad -> w.grad",
 		"3  group.0  commit", "5  group.0  commit", "4  device   compute    update", "6  device   compute    update", "after=3", "after=5")
-	for name, text := range map[string]string{"allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
+	// Values side by side in an arena, and at one place of two.
+	arenas := edit(t, good, "weight  f32  []     scalar", "weight  f32  []     scalar arena=1 offset=40",
+		"grad    of=w", "grad    of=w arena=1 offset=8", "loss    f32  []     scalar", "loss    f32  []     scalar arena=2 offset=8")
+	for name, text := range map[string]string{"arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
 		if err := Plan(mustParse(t, text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -177,6 +180,16 @@ func TestCheckFinds(t *testing.T) {
 		{"state is no parameter", good, []string{"of=w\n  2", "of=loss\n  2"}, "plan: value 1 (w/m) is of value 3, which is no parameter"},
 		{"dynamic parameter", good, []string{"f32  [4 2]  param", "f32  [? 2]  param"}, "plan: value 0 (w) lasts over steps: its shape [? 2] must be static"},
 		{"segment updates no parameter", good, []string{"updates=w", "updates=x"}, "plan: segment 1 (update) updates value 2, which is no parameter"},
+		{"arena: state", good, []string{"slot    of=w", "slot    of=w arena=1"}, "plan: value 1 (w/m) is a slot, which lasts over steps: it cannot be in an arena"},
+		{"arena: parameter", good, []string{"[4 2]  param", "[4 2]  param arena=1"}, "plan: value 0 (w) is a param, which lasts over steps: it cannot be in an arena"},
+		{"arena: dynamic shape", good, []string{"[? 4]  act", "[? 4]  act arena=1"}, "plan: value 2 (x) is in an arena: its shape [? 4] must be static"},
+		{"arena: negative offset", good, []string{"grad    of=w", "grad    of=w arena=1 offset=-8"}, "plan: value 5 (w.grad) is at -8 of its arena: want a multiple of 8, from 0"},
+		{"arena: offset between elements", good, []string{"grad    of=w", "grad    of=w arena=1 offset=4"}, "plan: value 5 (w.grad) is at 4 of its arena: want a multiple of 8, from 0"},
+		{"arena: overlap", good, []string{"weight  f32  []     scalar", "weight  f32  []     scalar arena=2 offset=32", "grad    of=w", "grad    of=w arena=2 offset=8"}, "plan: value 4 (weight) is at 32 of arena 2, within the 32 bytes of w.grad at 8: move it behind them"},
+		{"arena: one place", good, []string{"loss    f32  []     scalar", "loss    f32  []     scalar arena=2", "weight  f32  []     scalar", "weight  f32  []     scalar arena=2"}, "plan: value 4 (weight) is at 0 of arena 2, within the 4 bytes of loss at 0"},
+		{"arena: micro-batch", micro, []string{"3  w.sum   f32  [4]    grad    of=w", "3  w.sum   f32  [4]    grad    of=w arena=1", "-> w.sum", "-> w.sum@1", "loss@0:1 w.sum ->", "loss@0:1 w.sum@1 ->", "w w.sum total", "w w.sum@1 total"}, "rank 0: task 3 (add w): w.sum is in an arena, where it has one life a step: micro-batch 1, use 0 must both be 0"},
+		{"arena: use", micro, []string{"weight  f32  []     scalar", "weight  f32  []     scalar arena=1"}, "rank 0: task 2 (compute forward): weight is in an arena, where it has one life a step"},
+		{"arena: second use", micro, []string{"4  loss    f32  []     scalar", "4  loss    f32  []     scalar arena=1", "loss loss@1 ->", "loss loss ->", "loss@1 weight@1", "loss weight@1"}, "rank 0: task 5 (add loss): loss is in an arena, where it has one life a step: micro-batch 0, use 1 must both be 0"},
 		{"group out of order", good, []string{"0  0 1\n", "0  1 0\n"}, "plan: group 0: ranks [1 0]: want at least one, each once, ascending, below 2"},
 		{"group of a rank that is not", good, []string{"0  0 1\n", "0  0 1 2\n"}, "plan: group 0: ranks [0 1 2]: want"},
 		{"not in the group", good, []string{"0  0 1\n", "0  0\n"}, "rank 1: task 2 (allreduce w): group 0 does not contain rank 1"},

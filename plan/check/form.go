@@ -25,6 +25,9 @@ func (c *checker) form() {
 			c.plan("value %d (%s) %s", i, v.Name, wrong)
 		}
 	}
+	if len(c.findings) == 0 {
+		c.arenas()
+	}
 	for i, s := range p.Segs {
 		if s.Update != plan.NoState && !c.isParam(s.Update) {
 			c.plan("segment %d (%s) updates value %d, which is no parameter", i, s.Name, s.Update)
@@ -70,8 +73,40 @@ func (c *checker) wrongValue(i int, v *plan.Value) string {
 		return fmt.Sprintf("lasts over steps: its shape %v must be static", v.Shape)
 	case v.Class == plan.Slot && !v.Shape.Equal(c.p.Values[v.State].Shape):
 		return fmt.Sprintf("is a slot: its shape %v must be that of its parameter, %v", v.Shape, c.p.Values[v.State].Shape)
+	case v.Arena == 0:
+		return ""
+	case c.lasts(i):
+		return fmt.Sprintf("is a %v, which lasts over steps: it cannot be in an arena, of which each step in flight has its own", v.Class)
+	case !v.Shape.Static():
+		return fmt.Sprintf("is in an arena: its shape %v must be static", v.Shape)
+	case v.Offset < 0 || v.Offset%arenaAlign != 0:
+		return fmt.Sprintf("is at %d of its arena: want a multiple of %d, from 0", v.Offset, arenaAlign)
 	}
 	return ""
+}
+
+// arenaAlign is what the elements of every dtype are aligned to.
+const arenaAlign = 8
+
+// arenas proves that values placed in one arena do not overlap.
+func (c *checker) arenas() {
+	var placed []int
+	for i := range c.p.Values {
+		if c.p.Values[i].Arena != 0 {
+			placed = append(placed, i)
+		}
+	}
+	slices.SortStableFunc(placed, func(i, j int) int {
+		a, b := &c.p.Values[i], &c.p.Values[j]
+		return cmp.Or(cmp.Compare(a.Arena, b.Arena), cmp.Compare(a.Offset, b.Offset))
+	})
+	for n := 1; n < len(placed); n++ { // if any two overlap, so do neighbours
+		a, b := &c.p.Values[placed[n-1]], &c.p.Values[placed[n]]
+		if size := a.Shape.Elems() * a.DType.Size(); a.Arena == b.Arena && b.Offset-a.Offset < size {
+			c.plan("value %d (%s) is at %d of arena %d, within the %d bytes of %s at %d: move it behind them",
+				placed[n], b.Name, b.Offset, b.Arena, size, plan.Quote(a.Name), a.Offset)
+		}
+	}
 }
 
 func (c *checker) formHolding(i int, h *plan.Holding) {
@@ -139,6 +174,9 @@ func (c *checker) formTask(rank, i int, t *plan.Task) {
 		if r.Value < 0 || r.Value >= len(p.Values) || r.Micro < 0 || r.Use < 0 {
 			bad("value %d@%d:%d does not exist", r.Value, r.Micro, r.Use)
 			return
+		}
+		if p.Values[r.Value].Arena != 0 && (r.Micro != 0 || r.Use != 0) {
+			bad("%s is in an arena, where it has one life a step: micro-batch %d, use %d must both be 0", c.value(r.Value), r.Micro, r.Use)
 		}
 	}
 	lane, in, out := formOf(t)
