@@ -7,6 +7,9 @@ import (
 	"github.com/gangline/gangline/plan"
 )
 
+// gradArena is the arena of dense gradients.
+const gradArena = 1
+
 // AllReduce gives every worker a copy of all parameters. Between a gradient and
 // the update stands one AllReduce, which leaves as soon as the backward pass
 // has made the gradient; for a table it is an AllGatherRows of the rows that
@@ -31,11 +34,25 @@ func allReduceStep(b *builder) {
 	b.update()
 }
 
+// place puts a value behind the last in the arena: dense gradients lie one
+// behind the other, in the order in which the backward pass makes them. So
+// those that are ready one after the other can be summed together, as one run
+// of bytes (the gaps are zero and stay it), and over memory that peers share
+// they can be summed where they are: neither needs a copy. Offsets are multiples
+// of a cache line: no two gradients share one, and what Alloc aligned stays so.
+func (b *builder) place(value int) {
+	const line = 64
+	v := &b.plan.Values[value]
+	v.Arena, v.Offset = gradArena, b.arena
+	b.arena += (v.Shape.Elems()*v.DType.Size() + line - 1) / line * line
+}
+
 // reduce sums the gradient of a parameter over the workers: in place, or for a
 // table into values of their own, since their rows are others.
 func (b *builder) reduce(p *graph.Param) {
 	t := plan.Task{Kind: plan.Collective, Op: plan.AllReduce, Name: p.Var.Name, Lane: b.group(), Tag: b.nextTag()}
 	if !p.IsTable() {
+		b.place(b.node(p.Grad))
 		t.In = refs(b.node(p.Grad))
 		t.Out = t.In
 		b.add(t)

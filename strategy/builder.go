@@ -31,6 +31,7 @@ type builder struct {
 	wrote  map[int][]int              // tasks by the value they write
 	read   map[int][]int              // tasks by the value they read
 	tag    uint32
+	arena  int // bytes of the arena that are taken
 }
 
 // gradient is where the sum for one parameter is; keys are of a table.
