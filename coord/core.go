@@ -150,6 +150,7 @@ type Core struct {
 	refusals []string
 	suspect  *suspicion
 	cause    *AbortError
+	last     time.Duration // of the event before
 }
 
 type seat struct {
@@ -175,6 +176,10 @@ const (
 // PeerGrace is how long an error that blames another rank waits for evidence at
 // first hand.
 const PeerGrace = 400 * time.Millisecond
+
+// evidenceMoment is how late a tick may come that ends the wait for evidence:
+// after a later one, what came meanwhile is read first.
+const evidenceMoment = PeerGrace / 4
 
 // maxRefusals bounds how many refused joins are remembered for the error of a join timeout.
 const maxRefusals = 8
@@ -214,6 +219,7 @@ func (c *Core) Members() []Member {
 
 // Step takes one event and returns what to do and why. It costs O(World).
 func (c *Core) Step(now time.Duration, event Event) ([]Action, string) {
+	held := c.heldUp(now)
 	switch ev := event.(type) {
 	case Hello:
 		return c.join(now, ev)
@@ -230,6 +236,9 @@ func (c *Core) Step(now time.Duration, event Event) ([]Action, string) {
 	case Stop:
 		return c.abort(&AbortError{Rank: NoRank, Kind: Stopped, Text: ev.Text})
 	case Tick:
+		if held > 0 {
+			return nil, fmt.Sprintf("nothing came for %v: the coordinator itself may have been held up, all ranks get a moment to be heard", held)
+		}
 		return c.tick(now)
 	}
 	panic(fmt.Sprintf("coord: unknown event %T", event))

@@ -153,13 +153,11 @@ func (c *Core) tick(now time.Duration) ([]Action, string) {
 	if !some || now < due {
 		return nil, "nothing is due"
 	}
-	// A tick that comes very late says that this process was stopped, not the
-	// members: what they sent meanwhile is still unread.
-	if late := now - due; late > c.cfg.HeartbeatTimeout/2 && c.joined > 0 {
-		c.renew(now)
-		return nil, fmt.Sprintf("the tick came %v late: the coordinator itself was held up, all ranks get a new heartbeat limit", late)
-	}
 	if s := c.suspect; s != nil && now >= s.due {
+		if late := now - s.due; late > evidenceMoment {
+			s.due = now + evidenceMoment
+			return nil, fmt.Sprintf("the tick came %v late: better evidence may still be unread", late)
+		}
 		return c.abort(s.cause)
 	}
 	if actions, why := c.silent(now); actions != nil {
@@ -171,17 +169,27 @@ func (c *Core) tick(now time.Duration) ([]Action, string) {
 	return nil, "nothing is due"
 }
 
-// renew restarts every limit that is over, as if the time since had not passed.
-func (c *Core) renew(now time.Duration) {
+// heldUp says for how long nothing came, if that is so long that this process
+// was stopped rather than the members: one that lives beats four times in a
+// limit. What came meanwhile is then still unread, in no order, so no limit ends
+// within the next eighth of one. It is 0 if nothing is strange.
+//
+// If all members are dead, nothing comes either; they are then named an eighth
+// of a limit late.
+func (c *Core) heldUp(now time.Duration) time.Duration {
+	quiet, limit := now-c.last, c.cfg.HeartbeatTimeout
+	c.last = now
+	if c.phase == Ended || c.joined == 0 || quiet <= limit/2 {
+		return 0
+	}
+	moment := limit / 8
 	for rank := range c.members {
-		c.members[rank].heard = max(c.members[rank].heard, now)
+		c.members[rank].heard = max(c.members[rank].heard, now-limit+moment)
 	}
-	if c.suspect != nil {
-		c.suspect.due = max(c.suspect.due, now)
+	if c.phase == Gathering && now-c.cfg.JoinTimeout > limit/2 {
+		c.cfg.JoinTimeout = now + moment
 	}
-	if c.phase == Gathering {
-		c.cfg.JoinTimeout = max(c.cfg.JoinTimeout, now+c.cfg.HeartbeatTimeout)
-	}
+	return quiet
 }
 
 // silent aborts because of the rank that was silent longest, if over the limit.
