@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -98,7 +99,7 @@ func (c *cluster) note(format string, args ...any) {
 func (c *cluster) run() (final train.State, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.violate("panic: %v", p)
+			c.violate("panic: %v\n%s", p, debug.Stack())
 			err = c.violation
 		}
 	}()

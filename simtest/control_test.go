@@ -11,13 +11,14 @@ import (
 // the launcher that sees processes end. Members reach it in order; what they
 // say of a generation never reaches the core of another.
 type coordinator struct {
-	c      *cluster
-	core   *coord.Core
-	gen    uint32
-	began  time.Duration
-	tickAt time.Duration         // the earliest tick that is due
-	last   map[int]time.Duration // by rank: when the last it said arrives
-	guilty map[int]string        // ranks that really died or stopped, and how
+	c            *cluster
+	core         *coord.Core
+	gen          uint32
+	began        time.Duration
+	tickAt       time.Duration // the earliest tick that is due
+	stalledUntil time.Duration
+	last         map[int]time.Duration // by rank: when the last it said arrives
+	guilty       map[int]string        // ranks that really died or stopped, and how
 }
 
 // generation starts the processes of all ranks under a coordinator of their own.
@@ -44,7 +45,16 @@ func (c *cluster) generation() {
 func (co *coordinator) hear(rank int, ev coord.Event) {
 	at := max(co.c.now+co.c.control(), co.last[rank])
 	co.last[rank] = at
-	co.c.add(&event{at: at, do: func() { co.step(ev) }})
+	co.c.add(&event{at: at, do: func() { co.awake(0, func() { co.step(ev) }) }})
+}
+
+// awake does something at once, or late if the coordinator is stopped.
+func (co *coordinator) awake(late time.Duration, do func()) {
+	if co.c.now >= co.stalledUntil {
+		do()
+		return
+	}
+	co.c.after(co.stalledUntil-co.c.now+late, do)
 }
 
 // step is what coord.Server does around the core.
@@ -73,7 +83,9 @@ func (co *coordinator) alarm() {
 		return
 	}
 	co.tickAt = max(at, co.c.now+1)
-	co.c.add(&event{at: co.tickAt, do: func() { co.step(coord.Tick{}) }})
+	tick := func() { co.step(coord.Tick{}) }
+	// After a stop the timer and the streams are read in any order.
+	co.c.add(&event{at: co.tickAt, do: func() { co.awake(time.Duration(co.c.rng.IntN(2)), tick) }})
 }
 
 func (co *coordinator) act(a coord.Action) {
@@ -141,6 +153,9 @@ func (c *cluster) strike(m *member) bool {
 			hit = f.lasts > 0
 		case clog:
 			c.clogged[[2]int{f.rank, f.peer}] = c.now + f.lasts
+		case stall:
+			c.note("the coordinator stops for %v", f.lasts)
+			m.co.stalledUntil = c.now + f.lasts
 		}
 	}
 	return hit
@@ -158,10 +173,10 @@ func (m *member) crash() {
 	co.guilty[m.rank] = "crashed"
 	soon := func(most time.Duration) time.Duration { return time.Duration(c.rng.Int64N(int64(most))) }
 	if m.accepted {
-		c.after(soon(500*time.Millisecond), func() { co.step(coord.Lost{Rank: m.rank, Text: "the stream broke"}) })
+		c.after(soon(480*time.Millisecond), func() { co.hear(m.rank, coord.Lost{Rank: m.rank, Text: "the stream broke"}) })
 	}
 	text := fmt.Sprintf("rank %d (pid %d) exited with status 1", m.rank, m.rank)
-	c.after(soon(coord.PeerGrace-50*time.Millisecond), func() { co.step(coord.Exited{Rank: m.rank, Text: text}) })
+	c.after(soon(coord.PeerGrace-50*time.Millisecond), func() { co.awake(0, func() { co.step(coord.Exited{Rank: m.rank, Text: text}) }) })
 	for _, o := range c.members {
 		if o != m && !o.dead {
 			o.after(soon(500*time.Millisecond), func() { o.missed(m.rank) })

@@ -88,7 +88,7 @@ func (d *disk) lose(r *rand.Rand) {
 	for _, step := range slices.Sorted(maps.Keys(d.temp)) {
 		for _, name := range slices.Sorted(maps.Keys(d.temp[step])) {
 			if text := d.temp[step][name]; r.IntN(2) == 0 {
-				d.temp[step][name] = text[:r.IntN(len(text))]
+				d.temp[step][name] = text[:r.IntN(len(text)+1)]
 			}
 		}
 	}

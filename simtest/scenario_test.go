@@ -27,6 +27,7 @@ const (
 	crash faultKind = iota
 	pause           // of a rank, for some time
 	clog            // nothing that rank sends to peer arrives for some time
+	stall           // the coordinator stops for some time; rank says only when
 )
 
 // fault strikes one rank in one generation, once it has come through a part of
@@ -129,12 +130,12 @@ func (s *scenario) network(r *rand.Rand) {
 // trouble draws faults, some for each of the first generations. A swarm: one
 // scenario in four has no crash, another none of the rest.
 func (s *scenario) trouble(r *rand.Rand) {
-	crashes, pauses, clogs := r.IntN(4), r.IntN(3), r.IntN(3)
+	crashes, pauses, clogs, stalls := r.IntN(4), r.IntN(3), r.IntN(3), max(0, r.IntN(5)-3)
 	switch r.IntN(4) {
 	case 0:
 		crashes = 0
 	case 1:
-		pauses, clogs = 0, 0
+		pauses, clogs, stalls = 0, 0, 0
 	}
 	add := func(f fault) {
 		f.gen = 1 + uint32(r.IntN(max(1, crashes)))
@@ -153,6 +154,9 @@ func (s *scenario) trouble(r *rand.Rand) {
 	}
 	for range clogs {
 		add(fault{kind: clog, lasts: time.Duration(r.Int64N(int64(time.Second)))})
+	}
+	for range stalls {
+		add(fault{kind: stall, lasts: time.Duration(r.Int64N(int64(3 * heartbeatLimit)))})
 	}
 }
 
@@ -196,6 +200,8 @@ func (s *scenario) String() string {
 			fmt.Fprintf(&b, "rank %d stops for %v at %.0f%%", f.rank, f.lasts, f.when*100)
 		case clog:
 			fmt.Fprintf(&b, "rank %d to rank %d is clogged for %v at %.0f%%", f.rank, f.peer, f.lasts, f.when*100)
+		case stall:
+			fmt.Fprintf(&b, "the coordinator stops for %v at %.0f%% of rank %d", f.lasts, f.when*100, f.rank)
 		}
 	}
 	return b.String()
