@@ -34,7 +34,7 @@ type fault struct {
 // catcher is the test that is to notice a fault.
 type catcher struct {
 	pkg  string // directory from the module's
-	test string // the function
+	test string // the function, or a subtest with slashes
 }
 
 func (c catcher) String() string { return c.pkg + " " + c.test }
@@ -43,9 +43,9 @@ func (c catcher) String() string { return c.pkg + " " + c.test }
 // own.
 func faults() []fault {
 	return slices.Concat(
-		strategyFaults(), builderFaults(), cursorFaults(), execFaults(), commitFaults(),
+		strategyFaults(), builderFaults(), checkFaults(), cursorFaults(), execFaults(), commitFaults(),
 		gradientFaults(), ruleFaults(), dataFaults(),
 		scheduleFaults(), sparseFaults(), storeFaults(), rowFaults(), clientFaults(),
-		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(),
+		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(),
 	)
 }

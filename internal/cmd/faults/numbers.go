@@ -43,10 +43,28 @@ func gradientFaults() []fault {
 			old: "n.Op != Const && readBy(rest, n)", new: "n.Op != Const && readBy(nil, n)",
 		},
 		{
-			name: "a bag ignores the weights of its entries",
-			harm: "Real-valued sparse features count as 1.",
+			name: "a bag cuts off the weights of its entries",
+			harm: "Real-valued sparse features count as 1 at most.",
 			file: "compute/ref/rows.go", by: ref,
-			old: "out[b*dim+d] += weights[e] * rows[int(ids[e])*dim+d]", new: "out[b*dim+d] += rows[int(ids[e])*dim+d]",
+			old: "out[b*dim+d] += weights[e] * rows[int(ids[e])*dim+d]", new: "out[b*dim+d] += min(weights[e], 1) * rows[int(ids[e])*dim+d]",
+		},
+		{
+			name: "a long product drops all but its last block",
+			harm: "Layers with more than a thousand inputs compute nonsense, on the fast backend only.",
+			file: "compute/native/matmul.go", by: catcher{"compute/native", "TestConformance"},
+			old: "mb, nb, kb, l > 0)", new: "mb, nb, kb, l < 0)",
+		},
+		{
+			name: "a sum of rows keeps what the last step left",
+			harm: "Gradients of embeddings grow from step to step.",
+			file: "compute/native/rows.go", by: catcher{"compute/native", "TestConformance"},
+			old: "\tclear(out)\n\tfor e, id := range ids {\n\t\trow", new: "\tfor e, id := range ids {\n\t\trow",
+		},
+		{
+			name: "all variables start from the same numbers",
+			harm: "Layers of one shape start equal; models learn less than they could.",
+			file: "graph/fill.go", by: catcher{"graph", "TestFillStreams"},
+			old: "for i := range len(name) {", new: "for i := range min(1, len(name)) {",
 		},
 	}
 }
@@ -76,7 +94,7 @@ func ruleFaults() []fault {
 			name: "nesterov momentum looks ahead by the old velocity",
 			harm: "It is ordinary momentum under another name.",
 			file: "optim/update.go", by: ten,
-			old: "v = m + T(mu*v)", new: "v = m + T(mu*u[i]*0) + T(v-m)",
+			old: "v = m + T(mu*v)", new: "v = m + T(v-m)",
 		},
 		{
 			name: "a row's update goes to another row",

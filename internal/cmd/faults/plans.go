@@ -187,6 +187,18 @@ func execFaults() []fault {
 			file: "exec/account.go", by: catcher{"exec", "TestSkipIsAgreed"},
 			old: "if r.Skipped {", new: "if r.Weight < 0 {",
 		},
+		{
+			name: "an executor that failed runs again",
+			harm: "What was half done in the failed step is computed with.",
+			file: "exec/exec.go", by: catcher{"exec", "TestErrorNamesTheTask"},
+			old: "case e.failed:\n\t\treturn", new: "case e.failed && e.closed:\n\t\treturn",
+		},
+		{
+			name: "executors do not share their parameters",
+			harm: "Evaluations are of the initial values.",
+			file: "exec/values.go", by: catcher{"exec", "TestRunsAndSharedState"},
+			old: "v.state[val.Name] = t", new: "_ = t",
+		},
 	}
 }
 
@@ -229,6 +241,36 @@ func commitFaults() []fault {
 			harm: "After the first bad batch every worker waits for a verdict that never comes.",
 			file: "exec/commit.go", by: catcher{"exec", "TestSkippedStepIsAVerdict"},
 			old: "if o.e.cfg.Stores != nil {", new: "if o.e.cfg.Stores != nil && !r.Skipped {",
+		},
+	}
+}
+
+func checkFaults() []fault {
+	planted := catcher{"strategy", "TestPlantedFaults"}
+	return []fault{
+		{
+			name: "the checker takes a gradient of some workers for one of all",
+			harm: "A strategy that forgets a reduction passes, and trains apart.",
+			file: "plan/check/gradient.go", by: planted,
+			old: "if met := t.of(at.rank, r); met.Cmp(t.all) != 0 {", new: "if met := t.of(at.rank, r); met.Sign() == 0 {",
+		},
+		{
+			name: "the checker does not see that a sum counts twice",
+			harm: "A strategy that reduces twice passes, and learns too fast.",
+			file: "plan/check/gradient.go", by: planted,
+			old: "counts && again.Sign() != 0 {", new: "counts && again.Sign() < 0 {",
+		},
+		{
+			name: "the checker does not compare the collectives of a group",
+			harm: "Ranks that reduce in different orders pass, and hang.",
+			file: "plan/check/progress.go", by: planted,
+			old: "case here == there:", new: "case here != there || here == there:",
+		},
+		{
+			name: "the checker is content with the commit of two steps ago",
+			harm: "A strategy that reads stale parameters passes.",
+			file: "plan/check/order.go", by: planted,
+			old: "if !k.before(m, i, 1) {", new: "if !k.before(m, i, 2) {",
 		},
 	}
 }

@@ -122,7 +122,7 @@ func (p *planter) test(ctx context.Context, c catcher, overlay string) (caught b
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
-	args := []string{"-test.v", "-test.run", "^" + c.test + "$"}
+	args := []string{"-test.v", "-test.run", pattern(c.test)}
 	if rapid, err := usesRapid(filepath.Join(p.root, c.pkg)); err != nil {
 		return false, "", err
 	} else if rapid {
@@ -147,6 +147,9 @@ func (p *planter) test(ctx context.Context, c catcher, overlay string) (caught b
 	}
 	return false, output, nil
 }
+
+// pattern is what -test.run wants for one test, or for a subtest.
+func pattern(test string) string { return "^" + strings.ReplaceAll(test, "/", "$/^") + "$" }
 
 // usesRapid reports whether the tests of a directory know the flags of rapid.
 func usesRapid(dir string) (bool, error) {

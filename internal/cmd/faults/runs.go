@@ -52,6 +52,12 @@ func checkpointFaults() []fault {
 			file: "checkpoint/reader.go", by: catcher{"checkpoint", "TestAssemble"},
 			old: "copy(dst.Bytes()[int(k)*width:int(k+1)*width], p.Data", new: "copy(dst.Bytes()[i*width:(i+1)*width], p.Data",
 		},
+		{
+			name: "the newest checkpoint is the oldest",
+			harm: "A restart throws away all but the first checkpoint's work.",
+			file: "checkpoint/manifest.go", by: catcher{"checkpoint", "TestDamageIsPassedOver"},
+			old: "return int(b.step - a.step)", new: "return int(a.step - b.step)",
+		},
 	}
 }
 
@@ -99,6 +105,53 @@ func trainFaults() []fault {
 			harm: "The reported loss is that of a part of the test set.",
 			file: "train/metrics.go", by: catcher{"train", "TestTallyMerge"},
 			old: "t.loss += o.loss", new: "t.loss += 0 * o.loss",
+		},
+		{
+			name: "an evaluation adds to the one before",
+			harm: "The metrics at the end are an average over the whole run.",
+			file: "train/evaluate.go", by: catcher{"train", "TestEvaluationIsOfAllRowsOnce"},
+			old: "t.tally, t.scored = tally{task: w.setup.Step.Model.Task}, scored", new: "t.tally.task, t.scored = w.setup.Step.Model.Task, scored",
+		},
+		{
+			name: "an evaluation asks the servers for the version of its own step",
+			harm: "With servers, every evaluation but the first batch fails.",
+			file: "train/holder.go", by: catcher{"train", "TestEvaluationIsOfAllRowsOnce"},
+			old: "return &pinned{r.client, version}", new: "return r.client",
+		},
+	}
+}
+
+func reportFaults() []fault {
+	return []fault{
+		{
+			name: "steps that are skipped never end the run",
+			harm: "A job whose loss is NaN runs to its end and saves the model of an hour before.",
+			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
+			old: "if w.skipped >= skipsMax {", new: "if w.skipped < 0 {",
+		},
+		{
+			name: "a few skipped steps in the whole run end it",
+			harm: "Long jobs die of bad rows far apart.",
+			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
+			old: "\t\tw.skipped = 0\n", new: "\t\tw.skipped += 0\n",
+		},
+		{
+			name: "clocks are moved the wrong way",
+			harm: "The timeline of a job shows messages that arrive before they are sent.",
+			file: "trace/merge.go", by: catcher{"trace", "TestMergeMovesClocks"},
+			old: "s.Start += int64(p.Offset)", new: "s.Start -= int64(p.Offset)",
+		},
+		{
+			name: "a wrong request is tried again",
+			harm: "A typo in a job starts all ranks over and over.",
+			file: "launch/run.go", by: catcher{"launch", "TestWrongRequestIsNotRepeated"},
+			old: "failed.final() || n >=", new: "n >=",
+		},
+		{
+			name: "every attempt is of the same generation",
+			harm: "Ranks of the attempt before can talk to those of this one.",
+			file: "launch/run.go", by: catcher{"launch", "TestRestart"},
+			old: "cfg.Coordinator.Generation + uint64(n)}", new: "cfg.Coordinator.Generation}",
 		},
 	}
 }
