@@ -163,5 +163,40 @@ func dataFaults() []fault {
 			file: "data/cursor.go", by: catcher{"data", "TestCursor"},
 			old: `note("sample of the rows", was.Sample, now.Sample)`, new: "_ = was.Sample",
 		},
+		{
+			name: "the seed does not change the order of rows",
+			harm: "Runs with other seeds are not independent: error bars are too small.",
+			file: "data/permute.go", by: catcher{"data", "TestSeedsShuffleApart"},
+			old: "mix64(seed)", new: "mix64(0*seed)",
+		},
+		{
+			name: "numbers half way between two are rounded twice",
+			harm: "Values of a file differ in the last bit from what everybody else reads.",
+			file: "data/number.go", by: catcher{"data", "TestParseFloatExact"},
+			old: "&low == half {", new: "&low == half+1<<30 {",
+		},
+	}
+}
+
+func modelFaults() []fault {
+	return []fault{
+		{
+			name: "the hidden layers of the ctr model are linear",
+			harm: "A deep model that is none: it trains, and is as good as logistic regression.",
+			file: "model/deep.go", by: catcher{"model", "TestModels"},
+			old: "\t\tif !last {\n\t\t\th = g.Relu(h)", new: "\t\tif !last && from > 1 {\n\t\t\th = g.Relu(h)",
+		},
+		{
+			name: "embeddings ignore the seed",
+			harm: "Runs with other seeds start from the same embeddings.",
+			file: "model/deep.go", by: catcher{"model", "TestInits"},
+			old: "Scale: embedScale, Seed: c.Seed}", new: "Scale: embedScale}",
+		},
+		{
+			name: "wide and deep parts of the ctr model are not added",
+			harm: "The linear part of the model is never trained, or the model does not build.",
+			file: "model/deep.go", by: catcher{"model", "TestModels"},
+			old: "logit = g.Add(logit, linear(g, \"wide\", ragged, 1, true, zero))", new: "g.Add(logit, linear(g, \"wide\", ragged, 1, true, zero))",
+		},
 	}
 }

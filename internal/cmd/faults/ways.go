@@ -293,10 +293,10 @@ func transportFaults() []fault {
 			old: "\tp.release(n)\n\treturn cause", new: "\treturn cause",
 		},
 		{
-			name: "a peer that is gone leaves its sends waiting",
+			name: "a peer that is gone leaves its receives waiting",
 			harm: "A crash of one rank hangs the others.",
-			file: "transport/sock/peer.go", by: catcher{"transport/sock", "TestSuite/tcp/PeerLost"},
-			old: "n.waiting.Pop().done <- err", new: "n.waiting.Pop()",
+			file: "transport/sock/peer.go", by: catcher{"transport/sock", "TestForbiddenFrames"},
+			old: "n.posted.Pop().Complete(0, p.e.errorOf(p.rank, \"receive from\", tag, err))", new: "n.posted.Pop()",
 		},
 		{
 			name: "messages of one tag overtake each other",
@@ -307,7 +307,7 @@ func transportFaults() []fault {
 		{
 			name: "in memory, a send that gives up loses its receive",
 			harm: "Tests of everything above prove less than they say: a message is gone where a network would keep it.",
-			file: "transport/mem/link.go", by: catcher{"transport/mem", "TestSuite/CancelRace"},
+			file: "transport/mem/link.go", by: catcher{"transport/mem", "TestCancelAfterPost"},
 			old: "if l.forget(tag, s) {", new: "if l.forget(tag, s) || true {",
 		},
 		{
