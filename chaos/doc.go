@@ -13,4 +13,5 @@
 // GANGLINE_CHAOS_KILLS sets how many kills at random moments are survived (6 by
 // default), GANGLINE_CHAOS_SEED repeats their choice. The moments themselves are
 // those of real processes: a seed repeats what was tried, not what happened.
+// GANGLINE_CHAOS_BUILD holds flags for the build of the program, such as -race.
 package chaos

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 		os.Exit(status)
 	}
 	program = filepath.Join(dir, "gangline")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/gangline").CombinedOutput(); err != nil {
+	build := append([]string{"build", "-o", program}, strings.Fields(os.Getenv("GANGLINE_CHAOS_BUILD"))...)
+	if out, err := exec.Command("go", append(build, "../cmd/gangline")...).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build gangline: %v\n%s", err, out)
 		end(1)
 	}
