@@ -70,7 +70,7 @@ func TestResumeElsewhere(t *testing.T) {
 			} {
 				dir := b.path(tc.name)
 				copyDir(t, half, dir)
-				p := b.train("second half, "+tc.name, job, append(append(more[:len(more):len(more)], "checkpoint.dir="+dir, "--resume"), tc.where...)...)
+				p := b.train("second half, "+tc.name, job, append(append(slices.Clip(more), "checkpoint.dir="+dir, "--resume"), tc.where...)...)
 				got := p.result()
 				if got.Steps != 90 || got.Resumed != 40 {
 					t.Errorf("%s: %d steps, resumed at %d", tc.name, got.Steps, got.Resumed)

@@ -25,7 +25,12 @@ var (
 // seeds that found something once.
 const always = 200
 
-func pastFailures() []uint64 { return nil }
+func pastFailures() []uint64 {
+	return []uint64{
+		0x4,   // a table of which a server had updated no row could not be restored
+		0x58d, // a coordinator that was stopped blamed a rank that it had not read
+	}
+}
 
 // notesMax is how many of the last decisions a failure tells.
 const notesMax = 40
@@ -136,9 +141,9 @@ func (c *cluster) waits() string {
 
 // final checks what is left at the end.
 func (c *cluster) final() (train.State, error) {
-	last, err := c.disk.latest()
-	if err != nil || last == nil || last.at != c.s.steps {
-		c.violate("the last checkpoint is not that of step %d: %v", c.s.steps, err)
+	last := c.disk.latest()
+	if last == nil || last.at != c.s.steps {
+		c.violate("the last checkpoint is not that of step %d", c.s.steps)
 		return nil, c.violation
 	}
 	for _, m := range c.members[c.s.workers:] {

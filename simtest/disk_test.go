@@ -95,12 +95,12 @@ func (d *disk) lose(r *rand.Rand) {
 }
 
 // latest returns the newest checkpoint, nil if there is none.
-func (d *disk) latest() (*saved, error) {
+func (d *disk) latest() *saved {
 	steps := slices.Sorted(maps.Keys(d.published))
 	if len(steps) == 0 {
-		return nil, nil
+		return nil
 	}
-	return d.published[steps[len(steps)-1]], nil
+	return d.published[steps[len(steps)-1]]
 }
 
 // open reads the shards, through the format of files.

@@ -35,8 +35,8 @@ func (m *member) after(d time.Duration, do func()) {
 // boot is what needs no other rank: the checkpoint to go on from, the plan.
 func (m *member) boot() {
 	c := m.c
-	from, err := c.disk.latest()
-	if err == nil && from != nil {
+	from, err := c.disk.latest(), error(nil)
+	if from != nil {
 		m.first, err = from.step(c.problem)
 	}
 	if err == nil {
