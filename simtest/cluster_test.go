@@ -3,6 +3,8 @@ package simtest
 import (
 	"flag"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"maps"
 	"math/rand/v2"
 	"runtime/debug"
@@ -31,6 +33,9 @@ func pastFailures() []uint64 {
 		0x58d, // a coordinator that was stopped blamed a rank that it had not read
 	}
 }
+
+// reportEvery is the number of scenarios after which a long run says how it is.
+const reportEvery = 1000
 
 // notesMax is how many of the last decisions a failure tells.
 const notesMax = 40
@@ -68,6 +73,7 @@ type cluster struct {
 	weights map[int64]float64       // by step: what the workers agreed on
 
 	notes     []string
+	history   hash.Hash64 // of all notes
 	violation error
 }
 
@@ -78,7 +84,7 @@ func newCluster(s *scenario, name string, l *ledger, usual []int) (*cluster, err
 	}
 	return &cluster{
 		network: newNetwork(), s: s, name: name, problem: p, ledger: l, disk: newDisk(), usual: usual,
-		rng:     rand.New(rand.NewPCG(s.seed, 2)),
+		rng: rand.New(rand.NewPCG(s.seed, 2)), history: fnv.New64a(),
 		members: make([]*member, s.world()), struck: make([]bool, len(s.faults)),
 		rows: map[int64]map[int][]int{}, commits: map[int64]int{}, weights: map[int64]float64{},
 	}, nil
@@ -97,7 +103,9 @@ func (c *cluster) note(format string, args ...any) {
 	if len(c.notes) == notesMax {
 		c.notes = append(c.notes[:0], c.notes[1:]...)
 	}
-	c.notes = append(c.notes, fmt.Sprintf("%v: ", c.now)+fmt.Sprintf(format, args...))
+	text := fmt.Sprintf("%v: ", c.now) + fmt.Sprintf(format, args...)
+	c.notes = append(c.notes, text)
+	c.history.Write([]byte(text)) // a hash never fails to write
 }
 
 // run simulates until all ranks are done, and looks at what is left.
@@ -232,6 +240,7 @@ func (c *cluster) checkRows() {
 type tally struct {
 	scenarios, events, restarts, refused, retries, skipped int
 	virtual                                                time.Duration
+	history                                                uint64 // of all decisions of the last scenario
 }
 
 // simulate runs a scenario: undisturbed, disturbed, and on one worker.
@@ -279,6 +288,7 @@ func simulate(s *scenario, t *tally) error {
 	t.retries += wild.retries
 	t.skipped += len(skipped)
 	t.virtual += wild.now
+	t.history = wild.history.Sum64()
 	return nil
 }
 
@@ -293,15 +303,42 @@ func TestCluster(t *testing.T) {
 			seeds = append(seeds, *seedFlag+uint64(i))
 		}
 	}
+	if testing.Short() {
+		seeds = seeds[:min(40, len(seeds))]
+	}
 	var sum tally
 	began := time.Now()
-	for _, seed := range seeds {
+	report := func() {
+		t.Logf("%d scenarios, %.0f a second: %d events in %v of virtual time, %d restarts, %d stale messages refused, %d requests repeated, %d steps skipped",
+			sum.scenarios, float64(sum.scenarios)/time.Since(began).Seconds(), sum.events, sum.virtual.Round(time.Second),
+			sum.restarts, sum.refused, sum.retries, sum.skipped)
+	}
+	for i, seed := range seeds {
 		s := draw(seed)
 		if err := simulate(s, &sum); err != nil {
 			t.Fatalf("seed %#x: %v\nscenario: %v\nrun it again: go test ./simtest -run TestCluster -seed=%#x", seed, err, s, seed)
 		}
+		if i%reportEvery == reportEvery-1 {
+			report()
+		}
 	}
-	t.Logf("%d scenarios, %.0f a second: %d events in %v of virtual time, %d restarts, %d stale messages refused, %d requests repeated, %d steps skipped",
-		sum.scenarios, float64(sum.scenarios)/time.Since(began).Seconds(), sum.events, sum.virtual.Round(time.Second),
-		sum.restarts, sum.refused, sum.retries, sum.skipped)
+	report()
+	if *seedFlag == 0 && (sum.restarts == 0 || sum.refused == 0 || sum.retries == 0 || sum.skipped == 0) {
+		t.Error("the scenarios that are always run do not meet every kind of trouble")
+	}
+}
+
+// TestReplay: a seed gives the same run again, decision by decision.
+func TestReplay(t *testing.T) {
+	for seed := range uint64(8) {
+		var first, again tally
+		for _, sum := range []*tally{&first, &again} {
+			if err := simulate(draw(seed), sum); err != nil {
+				t.Fatalf("seed %#x: %v", seed, err)
+			}
+		}
+		if first != again {
+			t.Errorf("seed %#x runs in two ways: %+v, %+v", seed, first, again)
+		}
+	}
 }

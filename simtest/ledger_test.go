@@ -128,12 +128,17 @@ func (c *cluster) checkSaved(m *member, s *saved) {
 	}
 }
 
-// far is the largest difference between two states, relative to 1 + magnitude.
+// far is the largest difference between two states, relative to 1 + magnitude;
+// infinite if a number is none.
 func far(a, b train.State) (worst float64, where string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		for i, v := range a[name].F64() {
 			o := b[name].F64()[i]
-			if d := math.Abs(v-o) / (1 + math.Abs(v)); d > worst || math.IsNaN(d) {
+			d := math.Abs(v-o) / (1 + math.Abs(v))
+			if math.IsNaN(d) {
+				d = math.Inf(1)
+			}
+			if d > worst {
 				worst, where = d, fmt.Sprintf("%s[%d]: %v and %v", name, i, v, o)
 			}
 		}
