@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"hash"
@@ -19,14 +20,14 @@ import (
 
 // Long runs: go test ./simtest -run TestCluster -seed=0x1 -scenarios=100000 -v.
 var (
-	seedFlag      = flag.Uint64("seed", 0, "the seed of the first scenario; 0: those that are always run")
-	scenariosFlag = flag.Int("scenarios", 1, "with -seed: the number of scenarios, with seeds one after the other")
+	seedFlag      = flag.Uint64("seed", 0, "the seed of the first scenario; 0: past failures, then 1, 2, ...")
+	scenariosFlag = flag.Int("scenarios", 0, "the number of scenarios, with seeds one after the other; 0: one with -seed, else 200")
 )
 
-// always is the number of scenarios of a run without flags; pastFailures are
-// seeds that found something once.
+// always is the number of scenarios of a run without flags.
 const always = 200
 
+// pastFailures are seeds that found something once.
 func pastFailures() []uint64 {
 	return []uint64{
 		0x4,   // a table of which a server had updated no row could not be restored
@@ -179,9 +180,6 @@ func (c *cluster) fed(rank int, step int64, rows []int) {
 	c.rows[step][rank] = append([]int{}, rows...)
 }
 
-// committed notes that a worker has ended a step.
-func (c *cluster) committed(_ *member, step int64) { c.commits[step]++ }
-
 // verdict: all workers agree on the weight of a step, in all generations.
 func (c *cluster) verdict(m *member, step int64, weight float64) {
 	c.weights[step] = weight
@@ -293,18 +291,16 @@ func simulate(s *scenario, t *tally) error {
 }
 
 func TestCluster(t *testing.T) {
-	seeds := pastFailures()
-	for i := range always {
-		seeds = append(seeds, uint64(i+1))
-	}
-	if *seedFlag != 0 {
-		seeds = nil
-		for i := range *scenariosFlag {
-			seeds = append(seeds, *seedFlag+uint64(i))
-		}
+	first, seeds := max(*seedFlag, 1), []uint64(nil)
+	count := cmp.Or(*scenariosFlag, 1)
+	if *seedFlag == 0 {
+		seeds, count = pastFailures(), cmp.Or(*scenariosFlag, always)
 	}
 	if testing.Short() {
-		seeds = seeds[:min(40, len(seeds))]
+		count = min(count, 40)
+	}
+	for i := range count {
+		seeds = append(seeds, first+uint64(i))
 	}
 	var sum tally
 	began := time.Now()

@@ -17,17 +17,17 @@ import (
 // loop around it: from boundary to boundary, then checkpoint and good bye.
 type worker struct {
 	*member
-	plan     *plan.Plan
-	tasks    []task
-	cursor   *plan.Cursor
-	values   map[plan.Ref][]*tensor.Tensor
-	state    train.State // parameters and slots that the plan reads or writes
-	feeder   *data.Feeder
-	links    []*link
-	inbox    map[inlet][]any
-	byTag    map[uint32]machine
-	left     map[int64]int // tasks of a step that have not ended
-	unpulled map[int64]int // pulls of a step that have not ended
+	plan   *plan.Plan
+	tasks  []task
+	cursor *plan.Cursor
+	values map[plan.Ref][]*tensor.Tensor
+	state  train.State // parameters and slots that the plan reads or writes
+	feeder *data.Feeder
+	links  []*link
+	inbox  map[inlet][]any
+	byTag  map[uint32]machine
+	over   map[int64]int // by step: tasks that have ended
+	pulled map[int64]int // by step: pulls that have ended
 
 	at, next, end int64
 	savedAt       int64
@@ -52,7 +52,7 @@ func newWorker(m *member, from *saved) (*worker, error) {
 	p := m.c.problem
 	w := &worker{
 		member: m, plan: p.plan, values: map[plan.Ref][]*tensor.Tensor{}, state: train.State{},
-		inbox: map[inlet][]any{}, byTag: map[uint32]machine{}, left: map[int64]int{}, unpulled: map[int64]int{},
+		inbox: map[inlet][]any{}, byTag: map[uint32]machine{}, over: map[int64]int{}, pulled: map[int64]int{},
 		at: m.first, end: m.c.s.steps, savedAt: -1,
 	}
 	if from != nil {
@@ -237,14 +237,14 @@ func (w *worker) ended(i int, step int64) {
 		return
 	}
 	if w.tasks[i].Kind == plan.Pull {
-		w.unpulled[step]++
+		w.pulled[step]++
 	}
 	ready := w.cursor.Done(i, step, nil)
-	w.left[step]++
-	if w.left[step] == len(w.tasks) {
-		delete(w.left, step)
-		delete(w.unpulled, step)
-		w.c.committed(w.member, step)
+	w.over[step]++
+	if w.over[step] == len(w.tasks) {
+		delete(w.over, step)
+		delete(w.pulled, step)
+		w.c.commits[step]++
 		if len(w.links) == 0 {
 			w.c.ledger.see(w.member, sight{what: "parameters", step: step + 1}, digestState(w.state))
 		}
@@ -263,8 +263,8 @@ func (w *worker) checkPulled(step int64) {
 			pulls++
 		}
 	}
-	if w.unpulled[step] < pulls {
-		w.c.violate("rank %d computes step %d after %d of %d pulls", w.rank, step, w.unpulled[step], pulls)
+	if w.pulled[step] < pulls {
+		w.c.violate("rank %d computes step %d after %d of %d pulls", w.rank, step, w.pulled[step], pulls)
 	}
 	for _, m := range w.c.members[w.c.s.workers:] {
 		if m.dead || m.store == nil || len(m.store.layout.States) == 0 {
