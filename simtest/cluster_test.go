@@ -65,6 +65,7 @@ type cluster struct {
 	struck      []bool        // by fault
 	trouble     time.Duration // when the last fault is over
 	usual       []int         // by rank: events of an undisturbed run
+	resumed     int64         // the step of the checkpoint it was begun with
 	restarts    int
 	retries     int
 	ended       bool
@@ -211,7 +212,7 @@ func (c *cluster) rollback(first int64) {
 func (c *cluster) checkRows() {
 	per := int64(c.problem.order.StepsPerEpoch())
 	used := map[int]int{}
-	for step := range c.s.steps {
+	for step := c.resumed; step < c.s.steps; step++ {
 		// A step may count before every worker has ended it: rank 0 saves alone.
 		if c.commits[step] == 0 || c.commits[step] > c.s.workers || len(c.rows[step]) != c.s.workers {
 			c.violate("step %d was fed to %d and ended by %d of %d workers", step, len(c.rows[step]), c.commits[step], c.s.workers)
@@ -221,12 +222,12 @@ func (c *cluster) checkRows() {
 				used[row]++
 			}
 		}
-		whole := (step+1)%per == 0
-		if !whole && step < c.s.steps-1 {
+		over := (step+1)%per == 0
+		if !over && step < c.s.steps-1 {
 			continue
 		}
 		for row := range c.s.rows {
-			if n := used[row]; n > 1 || n == 0 && whole {
+			if n := used[row]; n > 1 || n == 0 && over && step+1-per >= c.resumed {
 				c.violate("row %d is used %d times in the epoch that ends with step %d", row, n, step)
 			}
 		}
@@ -241,7 +242,8 @@ type tally struct {
 	history                                                uint64 // of all decisions of the last scenario
 }
 
-// simulate runs a scenario: undisturbed, disturbed, and on one worker.
+// simulate runs a scenario: undisturbed, disturbed, on one worker, and from a
+// checkpoint on other servers.
 func simulate(s *scenario, t *tally) error {
 	l := &ledger{seen: map[sight]seen{}}
 	calm, err := newCluster(s.calm(), "calm", l, nil)
@@ -279,6 +281,9 @@ func simulate(s *scenario, t *tally) error {
 	if d, where := far(serial, got); d > 1e-12 {
 		return fmt.Errorf("the parameters are %g away from those of the serial loop: %s", d, where)
 	}
+	if err := resumeElsewhere(s, wild.disk.oldest, want); err != nil {
+		return err
+	}
 	t.scenarios++
 	t.events += wild.count
 	t.restarts += wild.restarts
@@ -288,6 +293,25 @@ func simulate(s *scenario, t *tally) error {
 	t.virtual += wild.now
 	t.history = wild.history.Sum64()
 	return nil
+}
+
+// resumeElsewhere goes on from a checkpoint of the disturbed run on another
+// number of servers, to the same end.
+func resumeElsewhere(s *scenario, from *saved, want train.State) error {
+	if s.servers == 0 || from.at == s.steps {
+		return nil
+	}
+	c, err := newCluster(s.moved(), "moved", &ledger{seen: map[sight]seen{}}, nil)
+	if err != nil {
+		return err
+	}
+	c.disk.published[from.at] = from
+	c.resumed = from.at
+	got, err := c.run()
+	if err == nil && digestState(got) != digestState(want) {
+		err = fmt.Errorf("from step %d on, %d servers come to other bits than %d", from.at, s.otherServers, s.servers)
+	}
+	return err
 }
 
 func TestCluster(t *testing.T) {

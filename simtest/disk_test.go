@@ -20,6 +20,7 @@ import (
 type disk struct {
 	temp      map[int64]map[string][]byte // by step, then by name
 	published map[int64]*saved
+	oldest    *saved // of all that were ever published
 }
 
 // saved is a published checkpoint.
@@ -27,7 +28,8 @@ type saved struct {
 	at     int64
 	gen    uint32
 	cursor []byte
-	shards [][]byte // as checkpoint.Encode made them
+	shards [][]byte           // as checkpoint.Encode made them
+	read   []checkpoint.Piece // what pieces has read; nobody may change it
 }
 
 func newDisk() *disk {
@@ -68,6 +70,9 @@ func (d *disk) publish(step int64, gen uint32, cursor data.Cursor, names []strin
 	}
 	delete(d.temp, step)
 	d.published[step] = s
+	if d.oldest == nil {
+		d.oldest = s
+	}
 	return s, nil
 }
 
@@ -121,16 +126,18 @@ func (s *saved) step(p *problem) (int64, error) {
 
 // pieces returns all pieces of all shards.
 func (s *saved) pieces() ([]checkpoint.Piece, error) {
+	if s.read != nil {
+		return s.read, nil
+	}
 	c, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	var all []checkpoint.Piece
 	err = c.Pieces(func(string) bool { return true }, func(p checkpoint.Piece) error {
-		all = append(all, p)
+		s.read = append(s.read, p)
 		return nil
 	})
-	return all, err
+	return s.read, err
 }
 
 // state puts the whole state together, as a worker or a reader does.

@@ -171,6 +171,13 @@ func (s *scenario) calm() *scenario {
 	return &c
 }
 
+// moved is the calm scenario on another number of servers.
+func (s *scenario) moved() *scenario {
+	other := *s
+	other.servers, other.otherServers = s.otherServers, s.servers
+	return other.calm()
+}
+
 // serial is the calm scenario on one worker, which skips the given steps.
 func (s *scenario) serial(skipped []int64) *scenario {
 	one := *s
