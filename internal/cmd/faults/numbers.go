@@ -183,7 +183,7 @@ func modelFaults() []fault {
 		{
 			name: "the hidden layers of the ctr model are linear",
 			harm: "A deep model that is none: it trains, and is as good as logistic regression.",
-			file: "model/deep.go", by: catcher{"model", "TestModels"},
+			file: "model/deep.go", by: catcher{"model", "TestHiddenLayersAreRectified"},
 			old: "\t\tif !last {\n\t\t\th = g.Relu(h)", new: "\t\tif !last && from > 1 {\n\t\t\th = g.Relu(h)",
 		},
 		{

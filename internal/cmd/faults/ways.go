@@ -294,8 +294,8 @@ func transportFaults() []fault {
 		},
 		{
 			name: "a peer that is gone leaves its receives waiting",
-			harm: "A crash of one rank hangs the others.",
-			file: "transport/sock/peer.go", by: catcher{"transport/sock", "TestForbiddenFrames"},
+			harm: "Who waits for a rank that crashed waits until its deadline.",
+			file: "transport/sock/peer.go", by: catcher{"transport/sock", "TestGoneEndsAllWaits"},
 			old: "n.posted.Pop().Complete(0, p.e.errorOf(p.rank, \"receive from\", tag, err))", new: "n.posted.Pop()",
 		},
 		{
@@ -307,7 +307,7 @@ func transportFaults() []fault {
 		{
 			name: "in memory, a send that gives up loses its receive",
 			harm: "Tests of everything above prove less than they say: a message is gone where a network would keep it.",
-			file: "transport/mem/link.go", by: catcher{"transport/mem", "TestCancelAfterPost"},
+			file: "transport/mem/link.go", by: catcher{"transport/mem", "TestCancelAsReceiveIsPosted"},
 			old: "if l.forget(tag, s) {", new: "if l.forget(tag, s) || true {",
 		},
 		{
