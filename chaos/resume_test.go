@@ -130,11 +130,13 @@ func TestDamagedCheckpoint(t *testing.T) {
 	if err := os.WriteFile(shards[0], text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	p := b.train("resumed", s.write(b), "checkpoint.dir="+dir, "checkpoint.every=10", "checkpoint.keep=1", "--resume")
-	got := p.result()
+	// What is saved before step 40 comes again must not make way for it.
+	p := b.train("resumed", s.write(b), "checkpoint.dir="+dir, "checkpoint.keep=1", "steps=35", "--resume")
+	between := p.result()
 	p.checkSays(`checkpoint passed over.*step-000000000040.*checksum differs`)
-	if got.Resumed != 30 || got.ParamsSHA256 != want.ParamsSHA256 {
-		t.Errorf("resumed at %d, parameters %s, undisturbed %s", got.Resumed, got.ParamsSHA256, want.ParamsSHA256)
+	got := b.train("resumed again", s.write(b), "checkpoint.dir="+dir, "checkpoint.every=10", "checkpoint.keep=1", "--resume").result()
+	if between.Resumed != 30 || got.Resumed != 35 || got.ParamsSHA256 != want.ParamsSHA256 {
+		t.Errorf("resumed at %d and %d, parameters %s, undisturbed %s", between.Resumed, got.Resumed, got.ParamsSHA256, want.ParamsSHA256)
 	}
 	b.checkCheckpoints(dir, 1)
 }
