@@ -35,7 +35,8 @@ func (m *member) after(d time.Duration, do func()) {
 // boot is what needs no other rank: the checkpoint to go on from, the plan.
 func (m *member) boot() {
 	c := m.c
-	from, err := c.disk.latest(), error(nil)
+	var err error
+	from := c.disk.latest()
 	if from != nil {
 		m.first, err = from.step(c.problem)
 	}
