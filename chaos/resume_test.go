@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -25,8 +26,17 @@ func checkMetrics(t *testing.T, what string, got, want *train.Metrics) {
 	t.Helper()
 	if got == nil || want == nil || got.Rows != want.Rows || !near(got.Loss, want.Loss) || !near(got.LogLoss, want.LogLoss) ||
 		!near(got.AUC, want.AUC) || !near(got.Accuracy, want.Accuracy) || !near(got.RMSE, want.RMSE) {
-		t.Errorf("%s: got %+v, want %+v", what, got, want)
+		t.Errorf("%s: got %s, want %s", what, shown(got), shown(want))
 	}
+}
+
+// shown is a value as a report has it, or null.
+func shown(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // copyDir copies a directory of checkpoints.
@@ -80,7 +90,7 @@ func TestResumeElsewhere(t *testing.T) {
 				}
 				checkMetrics(t, tc.name, got.Eval, whole.Eval)
 				if !near(got.TrainLoss, whole.TrainLoss) {
-					t.Errorf("%s: train loss %v, without a break %v", tc.name, *got.TrainLoss, *whole.TrainLoss)
+					t.Errorf("%s: train loss %s, without a break %s", tc.name, shown(got.TrainLoss), shown(whole.TrainLoss))
 				}
 			}
 		})
