@@ -1,0 +1,6 @@
+//go:build race
+
+package main
+
+// raceEnabled: kernels run some twenty times slower.
+const raceEnabled = true
