@@ -1,0 +1,217 @@
+package kernel
+
+import "github.com/gangline/gangline/tensor"
+
+// The blocking of a product of m×k by k×n. A panel of b, blockK·16 elements,
+// stays in the first cache while all panels of a block of a pass it; a block of
+// a, blockM·blockK elements, stays in the second; a block of b, blockK·blockN
+// elements, in the third.
+const (
+	blockM = 384
+	blockN = 1024
+	blockK = 320
+)
+
+// Matrix is a view of an operand: element (i, j) lies at i·Row + j·Col, and one
+// of the strides is 1.
+type Matrix[T tensor.Float] struct {
+	Data     []T
+	Row, Col int
+}
+
+// from returns the view that starts at (i, j).
+func (m Matrix[T]) from(i, j int) Matrix[T] {
+	m.Data = m.Data[i*m.Row+j*m.Col:]
+	return m
+}
+
+// Product is one product of matrices, c = a·b, and the memory to pack its
+// operands to. Several goroutines may compute different parts of one c, each
+// with a Product of its own.
+type Product[T tensor.Float] struct {
+	Tile   *Tile[T]
+	a, b   []T
+	corner []T // a tile of c on its way to the edge
+}
+
+// Tile is the register tile of a machine: up to Rows × Cols elements of c.
+type Tile[T tensor.Float] struct {
+	Rows, Cols int
+	// Run sets c, or adds to it, rows × Cols sums of k products each:
+	// Σ a(i,l)·b(l,j), l ascending. Element (i,l) of a lies at i·aRow + l·aStep,
+	// (l,j) of b at l·bStep + j, and (i,j) of c at i·cRow + j.
+	Run func(rows, k int, a []T, aRow, aStep int, b []T, bStep int, c []T, cRow int, add bool)
+	// Strided says that Run takes any strides. Otherwise a and b are packed:
+	// aRow 1, aStep Rows, bStep Cols.
+	Strided bool
+	// packRows packs width rows of k neighbours, and packColumns k runs of
+	// width neighbours; both read at stride and write runs of width.
+	packRows, packColumns func(dst, src []T, stride, width, k int)
+}
+
+// Multiply sets elements [i0, i1) × [j0, j1) of c, whose rows are ld elements
+// apart, to those of the product of a, of k columns, and b. The sum of an
+// element is taken over l ascending within blocks that depend on k alone, so
+// an element has the same bits in whatever part it is computed.
+func (p *Product[T]) Multiply(c []T, ld int, a, b Matrix[T], i0, i1, j0, j1, k int) {
+	m, n := i1-i0, j1-j0
+	if m <= 0 || n <= 0 {
+		return
+	}
+	c = c[i0*ld+j0:]
+	if k == 0 {
+		for i := range m {
+			clear(c[i*ld : i*ld+n])
+		}
+		return
+	}
+	a, b = a.from(i0, 0), b.from(0, j0)
+	// A few rows of a do not repay packing of b, nor a few columns packing of a.
+	packA := !p.Tile.Strided || a.Col != 1 || n > 4*p.Tile.Cols
+	packB := !p.Tile.Strided || b.Col != 1 || m > p.Tile.Rows
+	blocks := (k + blockK - 1) / blockK
+	kMax := ((k+blocks-1)/blocks + 7) &^ 7
+	nMax := blockN
+	if m <= blockM {
+		nMax = n // then a panel of b is packed, used and forgotten
+	}
+	for j := 0; j < n; j += nMax {
+		for l := 0; l < k; l += kMax {
+			kb, nb := min(kMax, k-l), min(nMax, n-j)
+			if m > blockM {
+				p.packPanelsB(b.from(l, j), kb, nb)
+			}
+			for i := 0; i < m; i += blockM {
+				mb := min(blockM, m-i)
+				p.block(c[i*ld+j:], ld, a.from(i, l), b.from(l, j), mb, nb, kb, l > 0, packA, packB, m > blockM)
+			}
+		}
+	}
+}
+
+// block multiplies one block of a by one of b, which is packed already if
+// ready is set.
+func (p *Product[T]) block(c []T, ld int, a, b Matrix[T], m, n, k int, add, packA, packB, ready bool) {
+	t := p.Tile
+	if packA {
+		p.packPanelsA(a, m, k)
+	}
+	for j := 0; j < n; j += t.Cols {
+		cols := min(t.Cols, n-j)
+		panel, bStep := b.Data, b.Row
+		switch {
+		case ready:
+			panel, bStep = p.b[j*k:], t.Cols
+		case packB || cols < t.Cols:
+			p.b = grow(p.b, t.Cols*k)
+			packPanel(t, p.b, b.from(0, j), k, cols)
+			panel, bStep = p.b, t.Cols
+		default:
+			panel = b.Data[j:]
+		}
+		for i := 0; i < m; i += t.Rows {
+			rows := min(t.Rows, m-i)
+			x, aRow, aStep := a.Data, a.Row, 1
+			if packA {
+				x, aRow, aStep = p.a[i*k:], 1, t.Rows
+			} else {
+				x = a.Data[i*a.Row:]
+			}
+			if cols == t.Cols {
+				t.Run(rows, k, x, aRow, aStep, panel, bStep, c[i*ld+j:], ld, add)
+				continue
+			}
+			p.edge(c[i*ld+j:], ld, rows, cols, k, x, aRow, aStep, panel, bStep, add)
+		}
+	}
+}
+
+// edge computes a tile of which c has only the first cols columns.
+func (p *Product[T]) edge(c []T, ld, rows, cols, k int, a []T, aRow, aStep int, b []T, bStep int, add bool) {
+	t := p.Tile
+	p.corner = grow(p.corner, t.Rows*t.Cols)
+	t.Run(rows, k, a, aRow, aStep, b, bStep, p.corner, t.Cols, false)
+	for r := range rows {
+		dst, src := c[r*ld:r*ld+cols], p.corner[r*t.Cols:r*t.Cols+cols]
+		if !add {
+			copy(dst, src)
+			continue
+		}
+		for j, v := range src {
+			dst[j] += v
+		}
+	}
+}
+
+// packPanelsA packs m rows of k elements to panels of Tile.Rows.
+func (p *Product[T]) packPanelsA(a Matrix[T], m, k int) {
+	t := p.Tile
+	p.a = grow(p.a, (m+t.Rows-1)/t.Rows*t.Rows*k+8) // packRows may write past a panel
+	for i := 0; i < m; i += t.Rows {
+		dst, src, rows := p.a[i*k:], a.Data[i*a.Row:], min(t.Rows, m-i)
+		switch {
+		case rows < t.Rows:
+			clear(dst[:t.Rows*k])
+			packEdge(dst, src, a.Row, a.Col, rows, k, t.Rows)
+		case a.Col == 1:
+			t.packRows(dst, src, a.Row, t.Rows, k)
+		default:
+			t.packColumns(dst, src, a.Col, t.Rows, k)
+		}
+	}
+}
+
+// packPanelsB packs k rows of n elements to panels of Tile.Cols.
+func (p *Product[T]) packPanelsB(b Matrix[T], k, n int) {
+	t := p.Tile
+	p.b = grow(p.b, (n+t.Cols-1)/t.Cols*t.Cols*k+8)
+	for j := 0; j < n; j += t.Cols {
+		packPanel(t, p.b[j*k:], b.from(0, j), k, min(t.Cols, n-j))
+	}
+}
+
+// packPanel packs one panel of b, filled up with zeros.
+func packPanel[T tensor.Float](t *Tile[T], dst []T, b Matrix[T], k, cols int) {
+	switch {
+	case cols < t.Cols:
+		clear(dst[:t.Cols*k])
+		packEdge(dst, b.Data, b.Col, b.Row, cols, k, t.Cols)
+	case b.Col == 1:
+		t.packColumns(dst, b.Data, b.Row, t.Cols, k)
+	default:
+		t.packRows(dst, b.Data, b.Col, t.Cols, k)
+	}
+}
+
+// packEdge packs n of width: element x of step l lies at x·across + l·along.
+func packEdge[T tensor.Float](dst, src []T, across, along, n, k, width int) {
+	if across == 1 {
+		for l := range k {
+			copy(dst[l*width:], src[l*along:][:n])
+		}
+		return
+	}
+	for x := range n {
+		at := x
+		for _, v := range src[x*across:][:k] {
+			dst[at] = v
+			at += width
+		}
+	}
+}
+
+func packRows[T tensor.Float](dst, src []T, stride, width, k int) {
+	packEdge(dst, src, stride, 1, width, k, width)
+}
+
+func packColumns[T tensor.Float](dst, src []T, stride, width, k int) {
+	packEdge(dst, src, 1, stride, width, k, width)
+}
+
+// grow returns memory of n elements, s if it is large enough.
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

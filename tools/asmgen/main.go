@@ -1,0 +1,93 @@
+// Asmgen writes the assembly kernels of compute/native for amd64 with AVX2 and
+// FMA. Run it by go generate in compute/native/internal/kernel.
+//
+// Each family of kernels is one file here and one pair of files there: the
+// assembly and the Go declarations of it. What is generated is committed, so
+// that building needs the Go toolchain alone.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/pass"
+	"github.com/mmcloughlin/avo/printer"
+)
+
+// generator builds the functions of one file.
+type generator struct{ *build.Context }
+
+// families are the files, by name.
+var families = []struct {
+	name  string
+	build func(g *generator)
+}{
+	{"gemm", gemm},
+}
+
+func main() {
+	flags := flag.NewFlagSet("asmgen", flag.ExitOnError) // avo has the global one
+	out := flags.String("out", ".", "directory of the package that gets the assembly")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		os.Exit(2)
+	}
+	for _, f := range families {
+		if err := write(*out, f.name, f.build); err != nil {
+			fmt.Fprintf(os.Stderr, "asmgen: %s: %v\n", f.name, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func write(dir, name string, fill func(*generator)) error {
+	g := &generator{build.NewContext()}
+	fill(g)
+	file, err := g.Result()
+	if err != nil {
+		return err
+	}
+	cfg := printer.Config{Argv: []string{"asmgen"}, Name: "asmgen", Pkg: "kernel"}
+	g.ConstraintExpr("amd64")
+	if err := pass.Compile.Execute(file); err != nil {
+		return err
+	}
+	text, err := printer.NewGoAsm(cfg).Print(file)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+"_amd64.s"), text, 0o644); err != nil {
+		return err
+	}
+	if text, err = printer.NewStubs(cfg).Print(file); err != nil {
+		return err
+	}
+	if text, err = format.Source(text); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+"_amd64.go"), text, 0o644); err != nil {
+		return err
+	}
+	if text, err = format.Source(elsewhere(text)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name+"_other.go"), text, 0o644)
+}
+
+// elsewhere turns declarations into functions for machines without the
+// assembly, where nothing calls them.
+func elsewhere(stubs []byte) []byte {
+	declaration := regexp.MustCompile(`(?m)^func .*$`)
+	text := declaration.ReplaceAllStringFunc(string(stubs), func(d string) string {
+		return d + " { panic(elsewhere) }"
+	})
+	text = strings.ReplaceAll(text, "//go:noescape\n", "")
+	text = strings.Replace(text, "//go:build amd64", "//go:build !amd64", 1)
+	return bytes.TrimLeft([]byte(text), "\n")
+}
