@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // field is one setting of an operator in the text form. A zero setting has the
@@ -14,40 +15,57 @@ type field struct {
 }
 
 func floatField(key string, at func(*Attr) *float64) field {
-	return field{key, func(a *Attr) string {
-		if *at(a) == 0 {
-			return ""
-		}
-		return strconv.FormatFloat(*at(a), 'g', -1, 64)
-	}, func(a *Attr, s string) (err error) {
-		*at(a), err = strconv.ParseFloat(s, 64)
-		return err
-	}}
+	return numberField(key, at, func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+		func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })
 }
 
 func intField(key string, at func(*Attr) *int) field {
+	return numberField(key, at, strconv.Itoa, strconv.Atoi)
+}
+
+func seedField(at func(*Attr) *uint64) field {
+	return numberField("seed", at, func(v uint64) string { return strconv.FormatUint(v, 10) },
+		func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
+}
+
+func boolField(key string, at func(*Attr) *bool) field {
+	return numberField(key, at, strconv.FormatBool, func(s string) (bool, error) {
+		if s != "true" {
+			return false, fmt.Errorf("%q is not true", s)
+		}
+		return true, nil
+	})
+}
+
+func numberField[T comparable](key string, at func(*Attr) *T, format func(T) string, parse func(string) (T, error)) field {
+	var zero T
 	return field{key, func(a *Attr) string {
-		if *at(a) == 0 {
+		if *at(a) == zero {
 			return ""
 		}
-		return strconv.Itoa(*at(a))
+		return format(*at(a))
 	}, func(a *Attr, s string) (err error) {
-		*at(a), err = strconv.Atoi(s)
+		*at(a), err = parse(s)
 		return err
 	}}
 }
 
-func boolField(key string, at func(*Attr) *bool) field {
-	return field{key, func(a *Attr) string {
-		if !*at(a) {
-			return ""
+// permField writes an order of dims as "0,2,1".
+func permField() field {
+	return field{"perm", func(a *Attr) string {
+		words := make([]string, len(a.Perm))
+		for i, p := range a.Perm {
+			words[i] = strconv.Itoa(p)
 		}
-		return "true"
+		return strings.Join(words, ",")
 	}, func(a *Attr, s string) error {
-		if s != "true" {
-			return fmt.Errorf("%q is not true", s)
+		for w := range strings.SplitSeq(s, ",") {
+			p, err := strconv.Atoi(w)
+			if err != nil {
+				return err
+			}
+			a.Perm = append(a.Perm, p)
 		}
-		*at(a) = true
 		return nil
 	}}
 }
@@ -68,8 +86,36 @@ func fields(op Op) []field {
 			boolField("transA", func(a *Attr) *bool { return &a.TransA }),
 			boolField("transB", func(a *Attr) *bool { return &a.TransB }),
 		}
-	case Scale:
+	case Scale, LeakyRelu, LeakyReluGrad, CausalAttention, CausalAttentionGrad:
 		return []field{floatField("alpha", func(a *Attr) *float64 { return &a.Alpha })}
+	case LayerNorm, LayerNormGrad, LayerNormGainGrad, RMSNorm, RMSNormGrad, RMSNormGainGrad:
+		return []field{floatField("eps", func(a *Attr) *float64 { return &a.Eps })}
+	case Dropout:
+		return []field{
+			floatField("rate", func(a *Attr) *float64 { return &a.Rate }),
+			seedField(func(a *Attr) *uint64 { return &a.Seed }),
+		}
+	case Bag, BagGrad:
+		return []field{boolField("mean", func(a *Attr) *bool { return &a.Mean })}
+	case Transpose:
+		return []field{permField()}
+	case SpreadAxis, MeanGrad, MaxGrad:
+		return []field{intField("axis", func(a *Attr) *int { return &a.Axis })}
+	case SumAxis, Mean, Max, ArgMax:
+		return []field{
+			intField("axis", func(a *Attr) *int { return &a.Axis }),
+			boolField("keepdims", func(a *Attr) *bool { return &a.KeepDims }),
+		}
+	case Conv2D, Conv2DGradX, Conv2DGradW:
+		return []field{
+			intField("stride", func(a *Attr) *int { return &a.Stride }),
+			intField("pad", func(a *Attr) *int { return &a.Pad }),
+		}
+	case MaxPool2D, MaxPool2DGrad, AvgPool2D, AvgPool2DGrad:
+		return []field{
+			intField("window", func(a *Attr) *int { return &a.Window }),
+			intField("stride", func(a *Attr) *int { return &a.Stride }),
+		}
 	case Concat, Slice, PadSlice:
 		return []field{
 			intField("axis", func(a *Attr) *int { return &a.Axis }),
@@ -87,25 +133,13 @@ func fields(op Op) []field {
 		return []field{
 			wordField("init", func(a *Attr) *InitKind { return &a.Init.Kind }),
 			floatField("scale", func(a *Attr) *float64 { return &a.Init.Scale }),
-			seedField(),
+			seedField(func(a *Attr) *uint64 { return &a.Init.Seed }),
 			boolField("frozen", func(a *Attr) *bool { return &a.Frozen }),
 		}
 	case Update, UpdateRows:
 		return ruleFields()
 	}
 	return nil
-}
-
-func seedField() field {
-	return field{"seed", func(a *Attr) string {
-		if a.Init.Seed == 0 {
-			return ""
-		}
-		return strconv.FormatUint(a.Init.Seed, 10)
-	}, func(a *Attr, s string) (err error) {
-		a.Init.Seed, err = strconv.ParseUint(s, 10, 64)
-		return err
-	}}
 }
 
 func ruleFields() []field {

@@ -92,7 +92,7 @@ func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 	n.Attr = canonical(op, attr)
 	err := sp.checkInputs(g.Float, in)
 	if err == nil {
-		n.Shape, err = sp.infer(in, &n.Attr)
+		n.Shape, err = sp.infer(op, in, &n.Attr)
 	}
 	if err == nil {
 		err = checkSize(n.Shape)
@@ -106,7 +106,7 @@ func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 	if err != nil {
 		return g.fail("node %q: %s: %w", n.Name, describe(op, in), err)
 	}
-	if op == Input && n.Attr.Part.isIndex() {
+	if op == Input && n.Attr.Part.isIndex() || op == ArgMax {
 		n.DType = tensor.I64
 	}
 	g.nodes = append(g.nodes, n)
@@ -171,7 +171,7 @@ func checkSize(s tensor.Shape) error {
 
 // checkAttr refuses numbers that are not finite and unknown distributions.
 func checkAttr(a *Attr) error {
-	for _, v := range []float64{a.Alpha, a.Value, a.Init.Scale} {
+	for _, v := range []float64{a.Alpha, a.Value, a.Init.Scale, a.Eps, a.Rate} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return fmt.Errorf("%v is not a finite number", v)
 		}

@@ -49,5 +49,5 @@ func ExampleGraph_Err() {
 	g.Relu(h)
 	fmt.Println(g.Err())
 	// Output:
-	// graph: node "matmul.2": matmul(x [? 4], w [3 2]): inner dims [4] and [3] differ
+	// graph: node "matmul.2": matmul(x [? 4], w [3 2]): cannot multiply [? 4] by [3 2]: inner dims 4 and 3 differ
 }

@@ -72,8 +72,14 @@ func (b *backward) markNeeded() {
 	b.need = make([]bool, len(b.g.nodes))
 	for id, n := range b.g.nodes {
 		b.need[id] = n.Op == Variable && !n.Attr.Frozen || n.Op == Table ||
-			n.Op != Count && slices.ContainsFunc(n.In, func(x *Node) bool { return b.need[x.ID] })
+			!cuts(n.Op) && slices.ContainsFunc(n.In, func(x *Node) bool { return b.need[x.ID] })
 	}
+}
+
+// cuts reports whether an operator's result has no gradient by its nature: it
+// does not change, or only in jumps.
+func cuts(op Op) bool {
+	return op == Count || op == Less || op == LessEqual || op == Equal || op == ArgMax
 }
 
 // isParam reports whether the gradient of n is the gradient of a parameter.
@@ -131,124 +137,4 @@ func (b *backward) collect(all []Gradient, loss *Node) ([]Gradient, error) {
 	}
 	slices.SortFunc(all, func(x, y Gradient) int { return cmp.Compare(x.Grad.ID, y.Grad.ID) })
 	return all, nil
-}
-
-// gradFunc returns the gradient of input i of n, given the gradient dy of n, or
-// nil if the operator has none for that input.
-type gradFunc func(g *Graph, n, dy *Node, i int) *Node
-
-// gradients is the table of gradient functions.
-func gradients() map[Op]gradFunc {
-	return map[Op]gradFunc{
-		MatMul: matMulGrad,
-		Add:    addGrad, Sub: subGrad, Mul: mulGrad,
-		Scale:   func(g *Graph, n, dy *Node, _ int) *Node { return g.Scale(dy, n.Attr.Alpha) },
-		Relu:    ofResult(ReluGrad),
-		Sigmoid: ofResult(SigmoidGrad),
-		Tanh:    ofResult(TanhGrad),
-		Softmax: ofResult(SoftmaxGrad),
-		Exp:     func(g *Graph, n, dy *Node, _ int) *Node { return g.Mul(dy, n) },
-		Log:     ofInput(LogGrad),
-		Square:  ofInput(SquareGrad),
-		Sum:     like(FillLike),
-		SumRows: like(SpreadRows),
-		Reshape: like(ReshapeLike),
-		Slice:   like(PadSlice),
-		Concat:  concatGrad,
-		Gather: first(func(g *Graph, n, dy *Node) *Node {
-			return g.Apply(GatherGrad, Attr{}, dy, n.In[1], n.In[0])
-		}),
-		Bag: first(func(g *Graph, n, dy *Node) *Node {
-			return g.Apply(BagGrad, Attr{}, dy, n.In[1], n.In[2], n.In[3], n.In[0])
-		}),
-		LogisticLoss: ofLoss(LogisticGrad),
-		SoftmaxLoss:  ofLoss(SoftmaxLossGrad),
-		SquaredLoss:  ofLoss(SquaredGrad),
-	}
-}
-
-// ofResult is for operators whose gradient reads the result: op(y, dy).
-func ofResult(op Op) gradFunc {
-	return func(g *Graph, n, dy *Node, _ int) *Node { return g.Apply(op, Attr{}, n, dy) }
-}
-
-// ofInput is for operators whose gradient reads the input: op(x, dy).
-func ofInput(op Op) gradFunc {
-	return func(g *Graph, n, dy *Node, _ int) *Node { return g.Apply(op, Attr{}, n.In[0], dy) }
-}
-
-// like is for operators that only move values: op(dy, x), with n's settings.
-func like(op Op) gradFunc {
-	return func(g *Graph, n, dy *Node, _ int) *Node {
-		return g.Apply(op, Attr{Axis: n.Attr.Axis, Start: n.Attr.Start, End: n.Attr.End}, dy, n.In[0])
-	}
-}
-
-// first is for operators with a gradient for their first input only.
-func first(f func(g *Graph, n, dy *Node) *Node) gradFunc {
-	return func(g *Graph, n, dy *Node, i int) *Node {
-		if i != 0 {
-			return nil
-		}
-		return f(g, n, dy)
-	}
-}
-
-// ofLoss is for losses: op(z, labels, dy).
-func ofLoss(op Op) gradFunc {
-	return first(func(g *Graph, n, dy *Node) *Node { return g.Apply(op, Attr{}, n.In[0], n.In[1], dy) })
-}
-
-// unbroadcast sums dy to the shape of x where they differ.
-func unbroadcast(g *Graph, dy, x *Node) *Node {
-	if dy.Shape.Equal(x.Shape) {
-		return dy
-	}
-	return g.Apply(Unbroadcast, Attr{}, dy, x)
-}
-
-func addGrad(g *Graph, n, dy *Node, i int) *Node {
-	if i == 0 {
-		return dy
-	}
-	return unbroadcast(g, dy, n.In[1])
-}
-
-func subGrad(g *Graph, n, dy *Node, i int) *Node {
-	if i == 0 {
-		return dy
-	}
-	return g.Scale(unbroadcast(g, dy, n.In[1]), -1)
-}
-
-func mulGrad(g *Graph, n, dy *Node, i int) *Node {
-	if i == 0 {
-		return g.Mul(dy, n.In[1])
-	}
-	return unbroadcast(g, g.Mul(dy, n.In[0]), n.In[1])
-}
-
-// matMulGrad follows from d(op(a)·op(b)): for y = a·b, da = dy·bᵀ, db = aᵀ·dy;
-// an operand read transposed has the transposed gradient.
-func matMulGrad(g *Graph, n, dy *Node, i int) *Node {
-	a, b, ta, tb := n.In[0], n.In[1], n.Attr.TransA, n.Attr.TransB
-	switch {
-	case i == 0 && !ta:
-		return g.MatMulT(dy, b, false, !tb)
-	case i == 0:
-		return g.MatMulT(b, dy, tb, true)
-	case !tb:
-		return g.MatMulT(a, dy, !ta, false)
-	default:
-		return g.MatMulT(dy, a, true, ta)
-	}
-}
-
-// concatGrad cuts the part of input i out of dy.
-func concatGrad(g *Graph, n, dy *Node, i int) *Node {
-	start := 0
-	for _, x := range n.In[:i] {
-		start += x.Shape[1]
-	}
-	return g.Slice(dy, start, start+n.In[i].Shape[1])
 }

@@ -35,8 +35,17 @@ type Node struct {
 // Attr holds the settings of an operator; each Op documents those it reads.
 type Attr struct {
 	TransA, TransB bool         // MatMul
-	Alpha          float64      // Scale: the factor
-	Axis           int          // Concat, Slice, PadSlice
+	Alpha          float64      // Scale, LeakyRelu: the factor; CausalAttention
+	Axis           int          // Concat, Slice, PadSlice, SumAxis, Mean, Max, ArgMax and their gradients
+	KeepDims       bool         // SumAxis, Mean, Max, ArgMax: the axis stays, as 1
+	Perm           []int        // Transpose: which dim of x each dim of the result is
+	Eps            float64      // LayerNorm, RMSNorm and their gradients
+	Rate           float64      // Dropout: the probability of 0
+	Seed           uint64       // Dropout
+	Mean           bool         // Bag, BagGrad: divide by the number of entries
+	Stride         int          // Conv2D, MaxPool2D, AvgPool2D and their gradients
+	Pad            int          // Conv2D and its gradients: zeros on each side
+	Window         int          // MaxPool2D, AvgPool2D and their gradients: the side
 	Start, End     int          // Slice, PadSlice: the range on Axis, [Start, End)
 	Shape          tensor.Shape // Reshape, and sources other than Total
 	Value          float64      // Const; SlotVar: what every element starts from
@@ -66,6 +75,9 @@ const (
 	Keys Part = "keys"
 	// Pos is i64 [entries]: for every entry the index of its id in Keys.
 	Pos Part = "pos"
+	// Index is i64 [rows], of no column: where each row stands in the step's
+	// whole batch, of which a rank may have a part.
+	Index Part = "index"
 )
 
 // InitKind names a distribution of initial values.

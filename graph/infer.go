@@ -1,53 +1,76 @@
 package graph
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gangline/gangline/tensor"
 )
-
-// inferFunc returns the shape of a result. The inputs have passed the
-// signature; it may bring the settings into their one canonical form.
-type inferFunc func(in []*Node, a *Attr) (tensor.Shape, error)
 
 // spec is what the graph must know of an operator.
 type spec struct {
 	// sig is one letter an input: f float, i i64, a any, v Variable, t Table,
 	// k Input of part Keys, T Total, s SlotVar. A last * stands for any number
 	// of the letter before it, + for at least one.
-	sig   string
-	infer inferFunc
+	sig string
+	// settle brings the settings into their one canonical form and refuses those
+	// that no shape shows to be wrong. May be nil.
+	settle func(in []*Node, a *Attr) error
 }
 
 // specs is the table of operators.
 func specs() map[Op]spec {
-	return map[Op]spec{
-		Input: {"", inferInput}, Variable: {"", inferState}, SlotVar: {"", inferSlot},
-		Table: {"", inferTable}, Const: {"", inferConst}, Total: {"", inferScalar},
+	table := map[Op]spec{
+		Input: {"", settleInput}, Variable: {"", settleState}, SlotVar: {"", settleSlot},
+		Table: {"", settleTable}, Const: {"", settleConst}, Total: {},
 
-		MatMul: {"ff", inferMatMul},
-		Add:    {"ff", inferBroadcast}, Sub: {"ff", inferBroadcast}, Mul: {"ff", inferBroadcast},
-		Scale: {"f", inferFirst}, Relu: {"f", inferFirst}, Sigmoid: {"f", inferFirst},
-		Tanh: {"f", inferFirst}, Exp: {"f", inferFirst}, Log: {"f", inferFirst},
-		Square: {"f", inferFirst}, Softmax: {"f", inferMatrix},
-		Sum: {"f", inferScalar}, SumRows: {"f", inferSumRows}, Count: {"a", inferCount},
-		Reshape: {"f", inferReshape}, Concat: {"f+", inferConcat}, Slice: {"f", inferSlice},
-		GatherRows: {"tk", inferGather}, Gather: {"fi", inferGather}, Bag: {"fiif", inferBag},
-
-		LogisticLoss: {"ff", inferLoss}, SquaredLoss: {"ff", inferLoss}, SoftmaxLoss: {"ff", inferClassLoss},
-
-		ReluGrad: {"ff", inferSame}, SigmoidGrad: {"ff", inferSame}, TanhGrad: {"ff", inferSame},
-		LogGrad: {"ff", inferSame}, SquareGrad: {"ff", inferSame}, SoftmaxGrad: {"ff", inferSoftmaxGrad},
-		Unbroadcast: {"ff", inferUnbroadcast}, FillLike: {"ff", inferFill},
-		SpreadRows: {"ff", inferSpread}, ReshapeLike: {"ff", inferReshapeLike},
-		PadSlice: {"ff", inferPad}, GatherGrad: {"fif", inferGatherGrad}, BagGrad: {"fiiff", inferBagGrad},
-		LogisticGrad: {"fff", inferLossGrad}, SquaredGrad: {"fff", inferLossGrad},
-		SoftmaxLossGrad: {"fff", inferClassLossGrad},
-
-		Update: {"vfTs*", inferUpdate}, UpdateRows: {"tkfTs*", inferUpdateRows},
+		SumAxis: {"f", settleAxis}, Mean: {"f", settleAxis}, Max: {"f", settleAxis}, ArgMax: {"f", settleAxis},
+		Concat: {"f+", settleAxis}, Slice: {"f", settleSlice},
+		Reshape: {"f", settleReshape}, Transpose: {"f", settlePerm},
+		LayerNorm: {"fff", settleEps}, RMSNorm: {"ff", settleEps}, Dropout: {"fi", settleRate},
+		LayerNormGrad: {"fff", settleEps}, RMSNormGrad: {"fff", settleEps},
+		LayerNormGainGrad: {"ff", settleEps}, RMSNormGainGrad: {"ff", settleEps},
+		Conv2D: {"ff", settleStride}, MaxPool2D: {"f", settleStride}, AvgPool2D: {"f", settleStride},
+		Update: {"vfTs*", settleRule}, UpdateRows: {"tkfTs*", settleRule},
 	}
+	for sig, ops := range map[string][]Op{
+		"f": {
+			Scale, Relu, Sigmoid, Tanh, Exp, Log, Square, Sqrt, Rsqrt, LeakyRelu, Gelu, Silu, Softplus,
+			Softmax, Sum, SumRows, FMInteraction, DotInteraction,
+		},
+		"i": {Float},
+		"a": {Count},
+		"ff": {
+			MatMul, Add, Sub, Mul, Div, Maximum, Minimum, Less, LessEqual, Equal,
+			LogisticLoss, SquaredLoss, SoftmaxLoss, ReluGrad, SigmoidGrad, TanhGrad, LogGrad, SquareGrad,
+			SoftmaxGrad, LeakyReluGrad, GeluGrad, SiluGrad, Unbroadcast, FillLike, SpreadRows, ReshapeLike,
+			PadSlice, SpreadAxis, MeanGrad, MaxGrad, MaxPool2DGrad, AvgPool2DGrad, FMInteractionGrad, DotInteractionGrad,
+		},
+		"fff":  {Where, CausalAttention, LogisticGrad, SquaredGrad, SoftmaxLossGrad, Conv2DGradX, Conv2DGradW},
+		"ffff": {CausalAttentionGrad},
+		"tk":   {GatherRows}, "fi": {Gather}, "fiif": {Bag}, "fif": {GatherGrad}, "fiiff": {BagGrad},
+	} {
+		for _, op := range ops {
+			table[op] = spec{sig: sig}
+		}
+	}
+	return table
+}
+
+// infer returns the shape of a node whose inputs passed the signature, and
+// settles its settings.
+func (sp spec) infer(op Op, in []*Node, a *Attr) (tensor.Shape, error) {
+	if sp.settle != nil {
+		if err := sp.settle(in, a); err != nil {
+			return nil, err
+		}
+	}
+	shapes := make([]tensor.Shape, len(in))
+	for i, n := range in {
+		shapes[i] = n.Shape
+	}
+	return ResultShape(tensor.Shape{}, op, a, shapes)
 }
 
 // expand writes out a signature that ends in * or + for n inputs.
@@ -100,213 +123,125 @@ func (sp spec) checkInputs(float tensor.DType, in []*Node) error {
 
 // Sources.
 
-func inferInput(_ []*Node, a *Attr) (tensor.Shape, error) {
+func settleInput(_ []*Node, a *Attr) error {
 	switch a.Part {
 	case Dense:
 		if n := len(a.Shape); n < 1 || n > 2 || a.Shape[0] != tensor.Dynamic || n == 2 && a.Shape[1] < 1 {
-			return nil, fmt.Errorf("column %q: shape %v: want [?] or [? dim] with dim at least 1", a.Column, a.Shape)
+			return fmt.Errorf("column %q: shape %v: want [?] or [? dim] with dim at least 1", a.Column, a.Shape)
 		}
-	case Offsets, IDs, Weights, Keys, Pos:
+	case Offsets, IDs, Weights, Keys, Pos, Index:
 		if !a.Shape.Equal(tensor.Shape{tensor.Dynamic}) {
-			return nil, fmt.Errorf("column %q: %s has shape %v, want [?]", a.Column, a.Part, a.Shape)
+			return fmt.Errorf("column %q: %s has shape %v, want [?]", a.Column, a.Part, a.Shape)
 		}
 	default:
-		return nil, fmt.Errorf("column %q: unknown part %q", a.Column, a.Part)
+		return fmt.Errorf("column %q: unknown part %q", a.Column, a.Part)
 	}
-	return a.Shape, checkName(a.Column)
+	return checkName(a.Column)
 }
 
-func inferState(_ []*Node, a *Attr) (tensor.Shape, error) {
+func settleState(_ []*Node, a *Attr) error {
 	if a.Init.Kind == "" {
 		a.Init.Kind = Zeros
 	}
-	return inferConst(nil, a)
+	return settleConst(nil, a)
 }
 
-// inferSlot lets a slot's Init say what its Value says, for who fills arrays by Init.
-func inferSlot(_ []*Node, a *Attr) (tensor.Shape, error) {
+// settleSlot lets a slot's Init say what its Value says, for who fills arrays by Init.
+func settleSlot(_ []*Node, a *Attr) error {
 	a.Init = Init{Kind: Zeros}
 	if a.Value != 0 {
 		a.Init = Init{Kind: Constant, Scale: a.Value}
 	}
-	return inferConst(nil, a)
+	return settleConst(nil, a)
 }
 
-func inferTable(_ []*Node, a *Attr) (tensor.Shape, error) {
+func settleTable(_ []*Node, a *Attr) error {
 	if len(a.Shape) != 2 {
-		return nil, fmt.Errorf("shape %v: want [rows dim]", a.Shape)
+		return fmt.Errorf("shape %v: want [rows dim]", a.Shape)
 	}
-	return inferState(nil, a)
+	return settleState(nil, a)
 }
 
-func inferConst(_ []*Node, a *Attr) (tensor.Shape, error) {
+func settleConst(_ []*Node, a *Attr) error {
 	if !a.Shape.Static() {
-		return nil, fmt.Errorf("shape %v: want every dim known", a.Shape)
+		return fmt.Errorf("shape %v: want every dim known", a.Shape)
 	}
 	if a.Shape == nil {
 		a.Shape = tensor.Shape{}
 	}
-	return a.Shape, nil
+	return nil
 }
 
-func inferScalar([]*Node, *Attr) (tensor.Shape, error) { return tensor.Shape{}, nil }
+// Computed operators.
 
-// Forward operators.
+// settleAxis counts a negative axis from the end.
+func settleAxis(in []*Node, a *Attr) error {
+	if a.Axis < 0 {
+		a.Axis += len(in[0].Shape)
+	}
+	return nil // whether there is such a dim, the shape rule says
+}
 
-func inferFirst(in []*Node, _ *Attr) (tensor.Shape, error) { return in[0].Shape, nil }
+func settleSlice(in []*Node, a *Attr) error {
+	if a.Start >= a.End {
+		return fmt.Errorf("the range [%d, %d) of %v is empty", a.Start, a.End, in[0].Shape)
+	}
+	return settleAxis(in, a)
+}
 
-// wantDims fails unless every input given has the number of dims given beside it.
-func wantDims(in []*Node, dims ...int) error {
-	for i, d := range dims {
-		if len(in[i].Shape) != d {
-			return fmt.Errorf("%q has %d dims, want %d", in[i].Name, len(in[i].Shape), d)
+func settleReshape(in []*Node, a *Attr) (err error) {
+	if err := checkSize(a.Shape); err != nil {
+		return err
+	}
+	a.Shape, err = ResultShape(tensor.Shape{}, Reshape, a, []tensor.Shape{in[0].Shape})
+	return err
+}
+
+// settlePerm lets no order stand for the reverse one.
+func settlePerm(in []*Node, a *Attr) error {
+	if a.Perm == nil {
+		for i := range in[0].Shape {
+			a.Perm = append(a.Perm, i)
 		}
+		slices.Reverse(a.Perm)
 	}
 	return nil
 }
 
-func inferMatrix(in []*Node, _ *Attr) (tensor.Shape, error) { return in[0].Shape, wantDims(in, 2) }
-
-func inferMatMul(in []*Node, a *Attr) (tensor.Shape, error) {
-	if err := wantDims(in, 2, 2); err != nil {
-		return nil, err
+func settleEps(_ []*Node, a *Attr) error {
+	if !(a.Eps > 0) {
+		return fmt.Errorf("eps is %v, want a number above 0", a.Eps)
 	}
-	m, k := in[0].Shape[0], in[0].Shape[1]
-	if a.TransA {
-		m, k = k, m
-	}
-	k2, n := in[1].Shape[0], in[1].Shape[1]
-	if a.TransB {
-		k2, n = n, k2
-	}
-	if k != k2 {
-		return nil, fmt.Errorf("inner dims %v and %v differ", tensor.Shape{k}, tensor.Shape{k2})
-	}
-	return tensor.Shape{m, n}, nil
+	return nil
 }
 
-// broadcasts reports whether b spreads over a: its dims, aligned at the end,
-// are those of a or 1.
-func broadcasts(a, b tensor.Shape) bool {
-	off := len(a) - len(b)
-	if off < 0 {
-		return false
+func settleRate(_ []*Node, a *Attr) error {
+	if !(a.Rate >= 0 && a.Rate < 1) {
+		return fmt.Errorf("the rate is %v, want one in [0, 1)", a.Rate)
 	}
-	for i, d := range b {
-		if d != 1 && d != a[off+i] {
-			return false
+	return nil
+}
+
+func settleStride(_ []*Node, a *Attr) error {
+	if a.Stride == 0 {
+		a.Stride = max(1, a.Window)
+	}
+	return nil
+}
+
+// settleRule fails unless the rule is valid and the slots are as many as it keeps.
+func settleRule(in []*Node, a *Attr) error {
+	if err := a.Rule.Validate(); err != nil {
+		return err
+	}
+	slots := 0
+	for _, n := range in {
+		if n.Op == SlotVar {
+			slots++
 		}
 	}
-	return true
-}
-
-func inferBroadcast(in []*Node, _ *Attr) (tensor.Shape, error) {
-	if !broadcasts(in[0].Shape, in[1].Shape) {
-		return nil, fmt.Errorf("%v does not spread over %v", in[1].Shape, in[0].Shape)
+	if want := len(a.Rule.Slots()); slots != want {
+		return fmt.Errorf("has %d slots, rule %s keeps %d", slots, a.Rule.Kind, want)
 	}
-	return in[0].Shape, nil
-}
-
-func inferSumRows(in []*Node, _ *Attr) (tensor.Shape, error) {
-	if err := wantDims(in, 2); err != nil {
-		return nil, err
-	}
-	return in[0].Shape[:1], nil
-}
-
-func inferCount(in []*Node, _ *Attr) (tensor.Shape, error) {
-	if len(in[0].Shape) == 0 {
-		return nil, errors.New("a scalar has no rows")
-	}
-	return tensor.Shape{}, nil
-}
-
-func inferReshape(in []*Node, a *Attr) (tensor.Shape, error) {
-	s, err := reshape(in[0].Shape, a.Shape)
-	a.Shape = s
-	return s, err
-}
-
-// reshape returns the shape "to" with its dynamic dim inferred where from is
-// static, or says why from does not fit.
-func reshape(from, to tensor.Shape) (tensor.Shape, error) {
-	if err := checkSize(to); err != nil {
-		return nil, err
-	}
-	dyn, known := -1, 1
-	for i, d := range to {
-		switch {
-		case d != tensor.Dynamic:
-			known *= d
-		case dyn >= 0:
-			return nil, fmt.Errorf("shape %v has more than one dynamic dim", to)
-		default:
-			dyn = i
-		}
-	}
-	to = append(tensor.Shape{}, to...)
-	n := from.Elems()
-	switch {
-	case n == tensor.Dynamic && dyn < 0:
-		return nil, fmt.Errorf("%v has a dynamic size, %v has not", from, to)
-	case n == tensor.Dynamic:
-		return to, nil
-	case dyn >= 0 && n%known == 0:
-		to[dyn] = n / known
-		return to, nil
-	case n != known || dyn >= 0:
-		return nil, fmt.Errorf("%d elements of %v do not fill %v", n, from, to)
-	}
-	return to, nil
-}
-
-func inferConcat(in []*Node, a *Attr) (tensor.Shape, error) {
-	sum := 0
-	for i, n := range in {
-		if err := wantDims(in[i:], 2); err != nil {
-			return nil, err
-		}
-		if n.Shape[0] != in[0].Shape[0] {
-			return nil, fmt.Errorf("rows of %v and %v differ", in[0].Shape, n.Shape)
-		}
-		if n.Shape[1] == tensor.Dynamic {
-			return nil, fmt.Errorf("%q %v: the joined dim must be known", n.Name, n.Shape)
-		}
-		sum += n.Shape[1]
-	}
-	if a.Axis != 1 {
-		return nil, fmt.Errorf("axis %d: want 1", a.Axis)
-	}
-	return tensor.Shape{in[0].Shape[0], sum}, nil
-}
-
-func inferSlice(in []*Node, a *Attr) (tensor.Shape, error) {
-	if err := wantDims(in, 2); err != nil {
-		return nil, err
-	}
-	if a.Axis != 1 || a.Start < 0 || a.End <= a.Start || a.End > in[0].Shape[1] {
-		return nil, fmt.Errorf("range [%d, %d) of axis %d is not within axis 1 of %v", a.Start, a.End, a.Axis, in[0].Shape)
-	}
-	return tensor.Shape{in[0].Shape[0], a.End - a.Start}, nil
-}
-
-func inferGather(in []*Node, _ *Attr) (tensor.Shape, error) {
-	if err := wantDims(in, 2, 1); err != nil {
-		return nil, err
-	}
-	return tensor.Shape{in[1].Shape[0], in[0].Shape[1]}, nil
-}
-
-func inferBag(in []*Node, _ *Attr) (tensor.Shape, error) {
-	if err := wantDims(in, 2, 1, 1, 1); err != nil {
-		return nil, err
-	}
-	if !in[1].Shape.Equal(in[3].Shape) {
-		return nil, fmt.Errorf("index %v and weights %v differ", in[1].Shape, in[3].Shape)
-	}
-	rows := in[2].Shape[0]
-	if rows != tensor.Dynamic {
-		rows--
-	}
-	return tensor.Shape{rows, in[0].Shape[1]}, nil
+	return nil
 }

@@ -3,7 +3,9 @@ package graph
 import "github.com/gangline/gangline/tensor"
 
 // isIndex reports whether the part holds i64 rather than floats.
-func (p Part) isIndex() bool { return p == Offsets || p == IDs || p == Keys || p == Pos }
+func (p Part) isIndex() bool {
+	return p == Offsets || p == IDs || p == Keys || p == Pos || p == Index
+}
 
 // inputName is the name of the input of a part of a column.
 func inputName(column string, p Part) string {
@@ -73,6 +75,10 @@ func (r RaggedColumn) Keys() *Node { return r.part(Keys) }
 
 // Pos is i64 [E]: for every entry the index of its id in Keys.
 func (r RaggedColumn) Pos() *Node { return r.part(Pos) }
+
+// Index returns where each row of the batch stands in the whole batch of the
+// step, i64 [B].
+func (g *Graph) Index() *Node { return g.Ragged("batch").part(Index) }
 
 // Variable returns a trained dense array of static shape.
 func (g *Graph) Variable(name string, init Init, shape ...int) *Node {

@@ -13,6 +13,8 @@ type Segment struct {
 	Name    string
 	Nodes   []*Node
 	In, Out []*Node
+	// Eval says that the segment computes no gradients: Dropout is the identity.
+	Eval bool
 }
 
 // Param is one trained variable or table of a step.

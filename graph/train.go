@@ -49,7 +49,9 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	s.addGathers()
 	s.addForward()
 	s.addUpdates()
-	s.Eval = s.add(segment("eval", s.cone(m.evalOut()), m.evalOut()))
+	eval := segment("eval", s.cone(m.evalOut()), m.evalOut())
+	eval.Eval = true
+	s.Eval = s.add(eval)
 	if g.err != nil {
 		return nil, g.Err()
 	}
