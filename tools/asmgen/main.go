@@ -17,12 +17,16 @@ import (
 	"strings"
 
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 )
 
 // generator builds the functions of one file.
-type generator struct{ *build.Context }
+type generator struct {
+	*build.Context
+	constants map[uint32]operand.Mem // by bits, 8 times each
+}
 
 // families are the files, by name.
 var families = []struct {
@@ -30,6 +34,9 @@ var families = []struct {
 	build func(g *generator)
 }{
 	{"gemm", gemm},
+	{"arithmetic", arithmetic},
+	{"functions", functions},
+	{"sums", sums},
 }
 
 func main() {
@@ -47,7 +54,7 @@ func main() {
 }
 
 func write(dir, name string, fill func(*generator)) error {
-	g := &generator{build.NewContext()}
+	g := &generator{build.NewContext(), map[uint32]operand.Mem{}}
 	fill(g)
 	file, err := g.Result()
 	if err != nil {

@@ -1,0 +1,232 @@
+package kernel
+
+import (
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// special are values at which kernels go wrong.
+var special = []float32{
+	0, float32(math.Copysign(0, -1)), 1, -1, math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,
+	0x1p-126, -0x1p-126, 0x1.fffffcp-127, math.MaxFloat32, -math.MaxFloat32,
+	float32(math.Inf(1)), float32(math.Inf(-1)), float32(math.NaN()),
+	88.72283, 88.72284, -87.33654, -103.97207, -103.97208, -104, 89, 90, 0.625, -0.625, 14.5, -14.5, 100, -100,
+}
+
+// vectorOf returns n values between canaries, at an odd address.
+func vectorOf(r *rand.Rand, n int) (whole, part []float32) {
+	at := 1 + r.IntN(9)
+	whole = make([]float32, at+n+9)
+	for i := range whole {
+		whole[i] = 4321
+	}
+	part = whole[at : at+n : at+n]
+	for i := range part {
+		switch r.IntN(8) {
+		case 0:
+			part[i] = special[r.IntN(len(special))]
+		case 1:
+			part[i] = math.Float32frombits(r.Uint32())
+		default:
+			part[i] = float32(r.NormFloat64() * 3)
+		}
+	}
+	return whole, part
+}
+
+func bitsOf(v float32) uint32 {
+	if v != v {
+		return math.Float32bits(float32(math.NaN())) // one NaN is as good as another
+	}
+	return math.Float32bits(v)
+}
+
+func sameFloat64(a, b float64) bool {
+	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
+}
+
+// TestAssemblyHasTheBitsOfGo calls every kernel of both tables with the same
+// values: lengths that are no multiple of the vector, odd addresses, NaN,
+// infinities and subnormals, in place and not, between canaries.
+func TestAssemblyHasTheBitsOfGo(t *testing.T) {
+	if !Assembly() {
+		t.Skip("this machine cannot run the assembly")
+	}
+	fast, plain := reflect.ValueOf(For[float32](true)).Elem(), reflect.ValueOf(For[float32](false)).Elem()
+	for f := range fast.NumField() {
+		name := fast.Type().Field(f).Name
+		if fast.Field(f).Kind() != reflect.Func {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(f), 7))
+			for trial := range 400 {
+				n := trial % 67
+				testSame(t, r, n, trial%3 == 0, fast.Field(f), plain.Field(f))
+			}
+		})
+	}
+}
+
+// testSame calls two functions with equal arguments.
+func testSame(t *testing.T, r *rand.Rand, n int, inPlace bool, fast, plain reflect.Value) {
+	t.Helper()
+	typ := fast.Type()
+	var wholes [2][][]float32
+	var args [2][]reflect.Value
+	for i := range typ.NumIn() {
+		switch typ.In(i).Kind() {
+		case reflect.Slice:
+			if i == 1 && inPlace && typ.NumOut() == 0 {
+				args[0], args[1] = append(args[0], args[0][0]), append(args[1], args[1][0])
+				continue
+			}
+			whole, part := vectorOf(r, n)
+			again := append([]float32(nil), whole...)
+			at := len(whole) - n - 9
+			wholes[0], wholes[1] = append(wholes[0], whole), append(wholes[1], again)
+			args[0] = append(args[0], reflect.ValueOf(part))
+			args[1] = append(args[1], reflect.ValueOf(again[at:at+n]))
+		default:
+			v := reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
+			args[0], args[1] = append(args[0], v), append(args[1], v)
+		}
+	}
+	got, want := fast.Call(args[0]), plain.Call(args[1])
+	for i := range got {
+		if g, w := got[i].Float(), want[i].Float(); !sameFloat64(g, w) {
+			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, g, w)
+		}
+	}
+	for a := range wholes[0] {
+		for i, g := range wholes[0][a] {
+			if w := wholes[1][a][i]; bitsOf(g) != bitsOf(w) {
+				t.Fatalf("length %d: argument %d, element %d is %v (%#x) in assembly and %v (%#x) in Go", n, a, i, g, bitsOf(g), w, bitsOf(w))
+			}
+		}
+	}
+}
+
+// ulpsOff is how far v is from the exact value, in units of the last place of
+// a float32 of that size.
+func ulpsOff(v float32, exact float64) float64 {
+	rounded := float32(exact)
+	if v == rounded || v != v && rounded != rounded {
+		return 0
+	}
+	if math.IsInf(float64(v), 0) || math.IsInf(float64(rounded), 0) || v != v || rounded != rounded {
+		// One step from the largest number to infinity is one unit.
+		if math.Abs(exact) > math.MaxFloat32*(1-0x1p-23) && math.Abs(float64(v)) >= math.MaxFloat32*(1-0x1p-23) {
+			return 1
+		}
+		return math.Inf(1)
+	}
+	unit := math.Ldexp(1, max(math.Ilogb(exact)-23, -149))
+	return math.Abs(float64(v)-exact) / unit
+}
+
+// TestFunctionErrors sweeps over all magnitudes and states the errors.
+func TestFunctionErrors(t *testing.T) {
+	table := For[float32](false)
+	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
+	sigmoid := sigmoid64
+	for _, c := range []struct {
+		name  string
+		f     func(out, x []float32)
+		exact func(float64) float64
+		ulps  float64
+	}{
+		{"exp", table.Exp, math.Exp, 1.5},
+		{"sigmoid", table.Sigmoid, sigmoid, 3},
+		{"tanh", table.Tanh, math.Tanh, 3},
+		{"silu", table.Silu, func(x float64) float64 { return x * sigmoid(x) }, 4},
+		{"gelu", table.Gelu, func(x float64) float64 { return x * phi(x) }, 5},
+		{"log", table.Log, math.Log, 1},
+		{"sqrt", table.Sqrt, math.Sqrt, 0.51},
+		{"rsqrt", table.Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 1.5},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var x []float32
+			for i := range 1 << 18 {
+				x = append(x, math.Float32frombits(uint32(i)<<14|uint32(i*2654435761)>>18))
+			}
+			for i := -150_000; i < 150_000; i++ { // where functions bend
+				x = append(x, float32(i)*1e-4)
+			}
+			for _, v := range special {
+				x = append(x, v)
+			}
+			out, worst, at := make([]float32, len(x)), 0.0, float32(0)
+			c.f(out, x)
+			for i, v := range x {
+				if math.IsInf(float64(v), -1) && (c.name == "silu" || c.name == "gelu") {
+					continue // -Inf·0
+				}
+				if exact := c.exact(float64(v)); math.Abs(exact) < 0x1p-119 && math.Abs(float64(out[i])-exact) < 0x1p-140 {
+					continue // a factor of the product was subnormal
+				}
+				if e := ulpsOff(out[i], c.exact(float64(v))); e > worst {
+					worst, at = e, v
+				}
+			}
+			t.Logf("largest error %.2f units in the last place, at %v", worst, at)
+			if worst > c.ulps {
+				t.Errorf("want at most %v", c.ulps)
+			}
+		})
+	}
+}
+
+// TestSumOrder states the order of sums.
+func TestSumOrder(t *testing.T) {
+	x := make([]float32, 21)
+	for i := range x {
+		x[i] = 1 / float32(i+1)
+	}
+	var l [8]float64
+	for i, v := range x {
+		l[i%8] += float64(v)
+	}
+	want := ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
+	for _, asm := range variants() {
+		if got := For[float32](asm).Sum(x); got != want {
+			t.Errorf("asm=%t: sum is %v, want %v", asm, got, want)
+		}
+	}
+}
+
+func BenchmarkTable(b *testing.B) {
+	const n = 4096
+	x, y, out := make([]float32, n), make([]float32, n), make([]float32, n)
+	for i := range x {
+		x[i], y[i] = float32(i%19-9)/3, float32(i%23-11)/4
+	}
+	for _, asm := range variants() {
+		table := For[float32](asm)
+		for _, c := range []struct {
+			name string
+			f    func()
+		}{
+			{"add", func() { table.Add(out, x, y) }},
+			{"relu", func() { table.Relu(out, x) }},
+			{"exp", func() { table.Exp(out, x) }},
+			{"tanh", func() { table.Tanh(out, x) }},
+			{"gelu", func() { table.Gelu(out, x) }},
+			{"gelugrad", func() { table.GeluGrad(out, x, y) }},
+			{"sum", func() { table.Sum(x) }},
+			{"dot", func() { table.Dot(x, y) }},
+			{"expsum", func() { table.ExpSum(out, x, 3) }},
+			{"max", func() { table.Max(x) }},
+			{"normalize", func() { table.Normalize(out, x, y, y, 1, 2) }},
+		} {
+			b.Run(map[bool]string{true: "asm/", false: "go/"}[asm]+c.name, func(b *testing.B) {
+				for b.Loop() {
+					c.f()
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/elem")
+			})
+		}
+	}
+}
