@@ -3,24 +3,27 @@ package optim
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // What a zero setting means.
 const (
-	defaultMomentum   = 0.9
-	defaultBeta1      = 0.9
-	defaultBeta2      = 0.999
-	defaultAdagradEps = 1e-10
-	defaultAdamEps    = 1e-8
+	defaultMomentum    = 0.9
+	defaultDecay       = 0.99
+	defaultBeta1       = 0.9
+	defaultBeta2       = 0.999
+	defaultWeightDecay = 0.01 // adamw
+	defaultAdagradEps  = 1e-10
+	defaultEps         = 1e-8 // rmsprop, adam, adamw
+	defaultLAMBEps     = 1e-6
+	defaultBeta        = 1
+	defaultLRPower     = -0.5
 )
-
-// minEps is a bound below which Eps would be 0 in float32, and 0/0 possible.
-const minEps = 1e-30
 
 // Slots lists the arrays the rule keeps beside a parameter, in the order Dense
 // and Rows expect them: none for sgd, velocity for momentum, accumulator for
-// adagrad, m and v for adam. An unknown kind has none.
+// adagrad, square for rmsprop (then mean if centered, velocity if it has
+// momentum), m and v for adam, adamw and lamb (then vmax with AMSGrad), z and
+// accumulator for ftrl. An unknown kind has none.
 func (r Rule) Slots() []Slot {
 	switch r.Kind {
 	case SGD:
@@ -29,10 +32,51 @@ func (r Rule) Slots() []Slot {
 		return []Slot{{Name: "velocity"}}
 	case Adagrad:
 		return []Slot{{Name: "accumulator", Init: r.InitialAccumulator}}
-	case Adam:
+	case RMSProp:
+		s := []Slot{{Name: "square"}}
+		if r.Centered {
+			s = append(s, Slot{Name: "mean"})
+		}
+		if r.Momentum > 0 {
+			s = append(s, Slot{Name: "velocity"})
+		}
+		return s
+	case Adam, AdamW:
+		s := []Slot{{Name: "m"}, {Name: "v"}}
+		if r.AMSGrad {
+			s = append(s, Slot{Name: "vmax"})
+		}
+		return s
+	case LAMB:
 		return []Slot{{Name: "m"}, {Name: "v"}}
+	case FTRL:
+		return []Slot{{Name: "z"}, {Name: "accumulator", Init: r.InitialAccumulator}}
 	}
 	return nil
+}
+
+// slotCount is the length of Slots, without making it.
+func (r *Rule) slotCount() int {
+	n := 0
+	switch r.Kind {
+	case SGD:
+	case Momentum, Adagrad:
+		n = 1
+	case RMSProp:
+		n = 1
+		if r.Centered {
+			n++
+		}
+		if r.Momentum > 0 {
+			n++
+		}
+	case Adam, AdamW, FTRL, LAMB:
+		n = 2
+		if r.AMSGrad {
+			n++
+		}
+	}
+	return n
 }
 
 // Defaults returns the rule with every setting that its kind uses and that is
@@ -49,55 +93,69 @@ func (r Rule) Defaults() Rule {
 		set(&r.Momentum, defaultMomentum)
 	case Adagrad:
 		set(&r.Eps, defaultAdagradEps)
-	case Adam:
+	case RMSProp:
+		set(&r.Decay, defaultDecay)
+		set(&r.Eps, defaultEps)
+	case AdamW, Adam:
 		set(&r.Beta1, defaultBeta1)
 		set(&r.Beta2, defaultBeta2)
-		set(&r.Eps, defaultAdamEps)
+		set(&r.Eps, defaultEps)
+		if r.Kind == AdamW {
+			set(&r.WeightDecay, defaultWeightDecay)
+		}
+	case LAMB:
+		set(&r.Beta1, defaultBeta1)
+		set(&r.Beta2, defaultBeta2)
+		set(&r.Eps, defaultLAMBEps)
+	case FTRL:
+		set(&r.Beta, defaultBeta)
+		set(&r.LRPower, defaultLRPower)
 	}
 	return r
 }
 
-// Validate reports every setting that is out of its range or not used by the
-// kind, naming the field as a job file spells it, its value and what is allowed.
-func (r Rule) Validate() error {
-	switch r.Kind {
-	case SGD, Momentum, Adagrad, Adam:
-	default:
-		return fmt.Errorf("optim: kind is %q: want sgd, momentum, adagrad or adam", r.Kind)
+// Scaled returns the rule for a global batch: with ScaleWith set, LR and the
+// schedule's MinLR are multiplied with batch/ScaleWith (linear scaling: Goyal et
+// al., "Accurate, Large Minibatch SGD", 2017), and ScaleWith is 0. Without it,
+// the rule is returned as it is.
+func (r Rule) Scaled(batch int) Rule {
+	if r.ScaleWith == 0 {
+		return r
 	}
-	var errs []error
-	check := func(ok bool, field string, value any, want string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("optim: %s is %v: want %s", field, value, want))
-		}
-	}
-	used := func(use bool, zero bool, field string, value any) bool {
-		if !use {
-			check(zero, field, value, "it left out, rule "+string(r.Kind)+" does not use it")
-		}
-		return use
-	}
-	check(finite(r.LR) && r.LR > 0, "lr", r.LR, "a finite number > 0")
-	check(atLeastZero(r.L2), "l2", r.L2, "a finite number >= 0")
-	if used(r.Kind == Momentum, r.Momentum == 0, "momentum", r.Momentum) {
-		check(factor(r.Momentum), "momentum", r.Momentum, "a number in [0, 1), where 0 means 0.9")
-	}
-	used(r.Kind == Momentum, !r.Nesterov, "nesterov", r.Nesterov)
-	if used(r.Kind == Adam, r.Beta1 == 0, "beta1", r.Beta1) {
-		check(factor(r.Beta1), "beta1", r.Beta1, "a number in [0, 1), where 0 means 0.9")
-	}
-	if used(r.Kind == Adam, r.Beta2 == 0, "beta2", r.Beta2) {
-		check(factor(r.Beta2), "beta2", r.Beta2, "a number in [0, 1), where 0 means 0.999")
-	}
-	if used(r.Kind == Adagrad || r.Kind == Adam, r.Eps == 0, "eps", r.Eps) {
-		check(r.Eps == 0 || finite(r.Eps) && r.Eps >= minEps, "eps", r.Eps, "a finite number >= 1e-30, or 0 for the rule's default")
-	}
-	if used(r.Kind == Adagrad, r.InitialAccumulator == 0, "initial_accumulator", r.InitialAccumulator) {
-		check(atLeastZero(r.InitialAccumulator), "initial_accumulator", r.InitialAccumulator, "a finite number >= 0")
-	}
-	return errors.Join(errs...)
+	factor := float64(batch) / float64(r.ScaleWith)
+	r.LR *= factor
+	r.Schedule.MinLR *= factor
+	r.ScaleWith = 0
+	return r
 }
 
-func finite(v float64) bool      { return !math.IsNaN(v) && !math.IsInf(v, 0) }
-func atLeastZero(v float64) bool { return finite(v) && v >= 0 }
-func factor(v float64) bool      { return v >= 0 && v < 1 }
+// Separable returns nil if the rule may be applied to ranges of a parameter in
+// different places, as servers do, and otherwise an error that says why not and
+// what else to set.
+func (r Rule) Separable() error {
+	switch {
+	case r.Kind == LAMB:
+		return errors.New("optim: lamb divides by the norm of a whole parameter, of which servers hold ranges: set kind adamw, or a strategy without servers")
+	case r.ClipNorm > 0:
+		return errors.New("optim: clip_norm needs the norm of the summed gradient over all parameters, of which no server sees more than its own: set clip_value, or a strategy without servers")
+	}
+	return nil
+}
+
+// Penalty is the factor of |p|²/2 in the objective that training minimises
+// beside the mean loss: L2, but for ftrl, whose L2 counts once for the run.
+func (r Rule) Penalty() float64 {
+	if r.Kind == FTRL {
+		return 0
+	}
+	return r.L2
+}
+
+// Ready returns an error unless the rule is valid and the batch has been
+// settled: an update does not know how large it is.
+func (r Rule) Ready() error {
+	if r.ScaleWith != 0 {
+		return fmt.Errorf("optim: scale_with is %d: call Scaled with the batch first", r.ScaleWith)
+	}
+	return r.Validate()
+}

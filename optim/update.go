@@ -7,36 +7,66 @@ import (
 
 // Dense applies one step of the rule to the parameters p in place, given the
 // sum g of the gradient over all examples of the step and their total weight.
-// With m = g/total + L2·p the rules are, element by element:
+// With m = clip(g/total) + L2·p, where clip bounds to ±ClipValue, and lr the
+// Rate of the step, the rules are, element by element:
 //
 //	sgd        p ← p - lr·m
-//	momentum   u ← μ·u + m;  p ← p - lr·u, or p - lr·(m + μ·u) with Nesterov
-//	adagrad    a ← a + m²;  p ← p - lr·m/(√a + ε)
+//	momentum   p ← p - lr·wd·p;  u ← μ·u + (1-dampening)·m
+//	           p ← p - lr·u, or p - lr·(m + μ·u) with Nesterov
+//	adagrad    a ← a + m²;  p ← p - lr/(1+LRDecay·step) · m/(√a + ε)
+//	rmsprop    s ← ρ·s + (1-ρ)·m²;  r = m/(√s + ε)
+//	           centered: c ← c + (1-ρ)(m - c);  r = m/(√max(s - c², 0) + ε)
+//	           p ← p - lr·r, or with momentum u ← μ·u + r;  p ← p - lr·u
 //	adam       m̄ ← m̄ + (1-β₁)(m - m̄);  v ← β₂·v + (1-β₂)·m²
 //	           p ← p - lr/(1-β₁ᵗ) · m̄/(√v/√(1-β₂ᵗ) + ε),  t = step+1
+//	           AMSGrad: x ← max(x, v), which stands for v in the line above
+//	adamw      p ← p - lr·wd·p, then adam without L2
+//	ftrl       m without L2;  n' = n + m²;  σ = (n'^q - n^q)/lr,  q = -LRPower
+//	           z ← z + m - σ·p;  n ← n'
+//	           p ← 0 if |z| ≤ L1, else -(z - sgn(z)·L1)/((β + n^q)/lr + L2)
+//	lamb       m̄ and v of adam without L2
+//	           r = m̄·(1/(1-β₁ᵗ))/(√v/√(1-β₂ᵗ) + ε) + wd·p
+//	           p ← p - lr·φ·r,  φ = |p|/|r| over all of p, 1 if either is 0
 //
 // Sources: Polyak 1964 and Sutskever et al., "On the importance of
 // initialization and momentum in deep learning", 2013 (momentum in the form of
-// PyTorch, where the learning rate multiplies the velocity instead of being
-// folded into it); Duchi, Hazan, Singer, "Adaptive Subgradient Methods", 2011;
-// Kingma, Ba, "Adam: A Method for Stochastic Optimization", 2015. ε stands
-// outside the root, as in PyTorch.
+// PyTorch, where the learning rate multiplies the velocity; but the first
+// gradient is dampened like all others); Duchi, Hazan, Singer, "Adaptive
+// Subgradient Methods", 2011; Tieleman, Hinton, "Lecture 6.5: RMSProp", 2012,
+// and Graves, "Generating Sequences With Recurrent Neural Networks", 2013
+// (centered); Kingma, Ba, "Adam: A Method for Stochastic Optimization", 2015;
+// Reddi, Kale, Kumar, "On the Convergence of Adam and Beyond", 2018 (AMSGrad);
+// Loshchilov, Hutter, "Decoupled Weight Decay Regularization", 2019; McMahan et
+// al., "Ad Click Prediction: a View from the Trenches", 2013 (FTRL-proximal);
+// You et al., "Large Batch Optimization for Deep Learning: Training BERT in 76
+// minutes", 2020 (LAMB, φ without bounds). ε stands outside the root, as in
+// PyTorch.
+//
+// In ftrl parameters follow from z and n alone; it is for those that start from
+// 0, others come near 0 at their first update.
 //
 // step is the 0-based step of the run. total 0 means that the step had no
 // examples: everything stays as it was. slots are those of Rule.Slots, each as
 // long as p. Zero settings take their defaults; the rule must be valid.
 //
 // Every element depends on its own past only, so applying Dense to ranges of
-// an array gives the bits that applying it to the whole gives. Arithmetic is
-// in T, in the order written, without fused multiply-add: machines agree. It
-// allocates nothing; one pass over p, g and the slots. Slices whose lengths
-// differ are a programmer error and panic.
+// an array gives the bits that applying it to the whole gives; but for lamb,
+// which must be given all of a parameter. Arithmetic is in T, in the order
+// written, without fused multiply-add: machines agree (with an LRPower other
+// than -.5, as far as their math.Pow does). It allocates nothing; one pass over
+// p, g and the slots, two for lamb. Slices whose lengths differ are a
+// programmer error and panic.
 func Dense[T Float](r Rule, step int64, total float64, p, g []T, slots [][]T) {
 	if total == 0 {
 		return
 	}
 	k := newKernel[T](r, step, total)
 	k.check(len(p), len(g), slots)
+	if k.kind == LAMB {
+		var n norms
+		k.lambMoments(p, g, slots[0], slots[1], &n)
+		k.lr = n.trust(k.lr)
+	}
 	k.apply(p, g, slots, 0, len(p))
 }
 
@@ -44,7 +74,8 @@ func Dense[T Float](r Rule, step int64, total float64, p, g []T, slots [][]T) {
 // dim elements, belongs to row at[i] of p and of the slots, which are shaped
 // like p. The entries of at must be distinct. Rows that at does not name keep
 // their values and their slots (lazy update). The touched rows get the bits
-// that Dense would give them.
+// that Dense would give them; but in lamb the norms are those of the touched
+// rows together, added row by row in the order of at.
 func Rows[T Float](r Rule, step int64, total float64, p []T, at []int, dim int, g []T, slots [][]T) {
 	if total == 0 {
 		return
@@ -54,44 +85,83 @@ func Rows[T Float](r Rule, step int64, total float64, p []T, at []int, dim int, 
 	if len(g) != len(at)*dim {
 		panic(fmt.Sprintf("optim: %d gradient elements for %d rows of %d", len(g), len(at), dim))
 	}
+	if k.kind == LAMB {
+		var n norms
+		for i, row := range at {
+			lo, hi := row*dim, (row+1)*dim
+			k.lambMoments(p[lo:hi], g[i*dim:(i+1)*dim], slots[0][lo:hi], slots[1][lo:hi], &n)
+		}
+		k.lr = n.trust(k.lr)
+	}
 	for i, row := range at {
 		k.apply(p, g[i*dim:(i+1)*dim], slots, row*dim, (row+1)*dim)
 	}
 }
 
 // kernel is a rule with its scalars worked out for one step, in float64 and
-// then rounded to T once.
+// then rounded to T once. Each of its loops is one rule and touches nothing but
+// scalars of the kernel and the slices it is given, so that vector code can
+// stand in for it.
 type kernel[T Float] struct {
 	kind     Kind
 	nesterov bool
+	centered bool
 	slots    int
-	total    T
-	l2       T
-	lr       T // adam: lr/(1-β₁ᵗ)
+	mean     mean[T]
+	lr       float64 // the rate; the loops round the factor of their step
+	rate     T       // adagrad: lr/(1+LRDecay·step); adam: lr/(1-β₁ᵗ)
+	decay    T       // lr·wd; lamb: wd
 	mu       T
+	damp     T // 1-dampening
 	eps      T
-	blend1   T // 1-β₁
-	beta2    T
+	blend1   T // 1-β₁; rmsprop: 1-ρ
+	beta2    T // rmsprop: ρ
 	blend2   T // 1-β₂
 	root2    T // √(1-β₂ᵗ)
+	unbias   T // lamb: 1/(1-β₁ᵗ)
+	l1, l2   T // ftrl
+	beta     T // ftrl
+	power    float64
+}
+
+// mean turns a gradient sum into what a rule follows.
+type mean[T Float] struct{ total, clip, l2 T }
+
+// of is the clipped mean of the gradient sum g with the weight decay of p.
+func (s *mean[T]) of(g, p T) T {
+	m := g / s.total
+	if s.clip > 0 {
+		m = max(min(m, s.clip), -s.clip)
+	}
+	return m + T(s.l2*p)
 }
 
 func newKernel[T Float](r Rule, step int64, total float64) kernel[T] {
 	r = r.Defaults()
+	lr := r.Rate(step)
 	k := kernel[T]{
-		kind: r.Kind, nesterov: r.Nesterov, total: T(total), l2: T(r.L2),
-		lr: T(r.LR), mu: T(r.Momentum), eps: T(r.Eps),
+		kind: r.Kind, nesterov: r.Nesterov, centered: r.Centered,
+		mean: mean[T]{total: T(total), clip: T(r.ClipValue), l2: T(r.L2)},
+		lr:   lr, rate: T(lr), decay: T(lr * r.WeightDecay), mu: T(r.Momentum), damp: T(1 - r.Dampening), eps: T(r.Eps),
+		slots: r.slotCount(),
 	}
+	t := float64(step + 1)
 	switch r.Kind {
-	case SGD:
-	case Momentum, Adagrad:
-		k.slots = 1
-	case Adam:
-		k.slots = 2
-		t := float64(step + 1)
-		k.lr = T(r.LR / (1 - math.Pow(r.Beta1, t)))
+	case SGD, Momentum:
+	case Adagrad:
+		k.rate = T(lr / (1 + float64(r.LRDecay*float64(step))))
+	case RMSProp:
+		k.beta2, k.blend1, k.blend2 = T(r.Decay), T(1-r.Decay), T(1-r.Decay)
+	case Adam, AdamW, LAMB:
 		k.blend1, k.beta2, k.blend2 = T(1-r.Beta1), T(r.Beta2), T(1-r.Beta2)
 		k.root2 = T(math.Sqrt(1 - math.Pow(r.Beta2, t)))
+		k.rate = T(lr / (1 - math.Pow(r.Beta1, t)))
+		if r.Kind == LAMB {
+			k.unbias, k.decay = T(1/(1-math.Pow(r.Beta1, t))), T(r.WeightDecay)
+		}
+	case FTRL:
+		k.mean.l2 = 0
+		k.l1, k.l2, k.beta, k.power = T(r.L1), T(r.L2), T(r.Beta), -r.LRPower
 	default:
 		panic(fmt.Sprintf("optim: unknown rule %q", r.Kind))
 	}
@@ -109,70 +179,5 @@ func (k *kernel[T]) check(params, grads int, slots [][]T) {
 		if len(s) != params {
 			panic(fmt.Sprintf("optim: slot %d of rule %s has %d elements for %d parameters", i, k.kind, len(s), params))
 		}
-	}
-}
-
-// apply updates elements lo to hi of p and the slots with the gradients g.
-func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
-	p = p[lo:hi]
-	switch k.kind {
-	case SGD:
-		k.sgd(p, g)
-	case Momentum:
-		k.momentum(p, g, slots[0][lo:hi])
-	case Adagrad:
-		k.adagrad(p, g, slots[0][lo:hi])
-	case Adam:
-		k.adam(p, g, slots[0][lo:hi], slots[1][lo:hi])
-	}
-}
-
-// The conversions T(x*y) below are not redundant: they forbid the compiler to
-// fuse the product into a following sum, which it does on some machines only.
-
-func (k *kernel[T]) sgd(p, g []T) {
-	g = g[:len(p)]
-	total, l2, lr := k.total, k.l2, k.lr
-	for i, w := range p {
-		m := g[i]/total + T(l2*w)
-		p[i] = w - T(lr*m)
-	}
-}
-
-func (k *kernel[T]) momentum(p, g, u []T) {
-	g, u = g[:len(p)], u[:len(p)]
-	total, l2, lr, mu := k.total, k.l2, k.lr, k.mu
-	for i, w := range p {
-		m := g[i]/total + T(l2*w)
-		v := T(mu*u[i]) + m
-		u[i] = v
-		if k.nesterov {
-			v = m + T(mu*v)
-		}
-		p[i] = w - T(lr*v)
-	}
-}
-
-func (k *kernel[T]) adagrad(p, g, a []T) {
-	g, a = g[:len(p)], a[:len(p)]
-	total, l2, lr, eps := k.total, k.l2, k.lr, k.eps
-	for i, w := range p {
-		m := g[i]/total + T(l2*w)
-		s := a[i] + T(m*m)
-		a[i] = s
-		p[i] = w - T(lr*(m/(T(math.Sqrt(float64(s)))+eps)))
-	}
-}
-
-func (k *kernel[T]) adam(p, g, m1, m2 []T) {
-	g, m1, m2 = g[:len(p)], m1[:len(p)], m2[:len(p)]
-	total, l2, lr, eps := k.total, k.l2, k.lr, k.eps
-	blend1, beta2, blend2, root2 := k.blend1, k.beta2, k.blend2, k.root2
-	for i, w := range p {
-		m := g[i]/total + T(l2*w)
-		a := m1[i] + T(blend1*(m-m1[i]))
-		v := T(beta2*m2[i]) + T(blend2*T(m*m))
-		m1[i], m2[i] = a, v
-		p[i] = w - T(lr*(a/(T(math.Sqrt(float64(v)))/root2+eps)))
 	}
 }
