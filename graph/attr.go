@@ -23,6 +23,11 @@ func intField(key string, at func(*Attr) *int) field {
 	return numberField(key, at, strconv.Itoa, strconv.Atoi)
 }
 
+func stepsField(key string, at func(*Attr) *int64) field {
+	return numberField(key, at, func(v int64) string { return strconv.FormatInt(v, 10) },
+		func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+}
+
 func seedField(at func(*Attr) *uint64) field {
 	return numberField("seed", at, func(v uint64) string { return strconv.FormatUint(v, 10) },
 		func(s string) (uint64, error) { return strconv.ParseUint(s, 10, 64) })
@@ -153,6 +158,23 @@ func ruleFields() []field {
 		floatField("beta2", func(a *Attr) *float64 { return &a.Rule.Beta2 }),
 		floatField("eps", func(a *Attr) *float64 { return &a.Rule.Eps }),
 		floatField("initial_accumulator", func(a *Attr) *float64 { return &a.Rule.InitialAccumulator }),
+		floatField("lr_decay", func(a *Attr) *float64 { return &a.Rule.LRDecay }),
+		floatField("l1", func(a *Attr) *float64 { return &a.Rule.L1 }),
+		floatField("beta", func(a *Attr) *float64 { return &a.Rule.Beta }),
+		floatField("lr_power", func(a *Attr) *float64 { return &a.Rule.LRPower }),
+		floatField("weight_decay", func(a *Attr) *float64 { return &a.Rule.WeightDecay }),
+		floatField("dampening", func(a *Attr) *float64 { return &a.Rule.Dampening }),
+		floatField("decay", func(a *Attr) *float64 { return &a.Rule.Decay }),
+		boolField("centered", func(a *Attr) *bool { return &a.Rule.Centered }),
+		boolField("amsgrad", func(a *Attr) *bool { return &a.Rule.AMSGrad }),
+		floatField("clip_value", func(a *Attr) *float64 { return &a.Rule.ClipValue }),
+		floatField("clip_norm", func(a *Attr) *float64 { return &a.Rule.ClipNorm }),
+		wordField("schedule", func(a *Attr) *string { return (*string)(&a.Rule.Schedule.Kind) }),
+		stepsField("warmup", func(a *Attr) *int64 { return &a.Rule.Schedule.Warmup }),
+		stepsField("every", func(a *Attr) *int64 { return &a.Rule.Schedule.Every }),
+		floatField("factor", func(a *Attr) *float64 { return &a.Rule.Schedule.Factor }),
+		stepsField("steps", func(a *Attr) *int64 { return &a.Rule.Schedule.Steps }),
+		floatField("min_lr", func(a *Attr) *float64 { return &a.Rule.Schedule.MinLR }),
 	}
 }
 

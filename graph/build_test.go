@@ -236,7 +236,12 @@ func randomRule(t *rapid.T) optim.Rule {
 		sgd,
 		{Kind: optim.Momentum, LR: .1, Momentum: .5, Nesterov: true},
 		{Kind: optim.Adam, LR: 1e-3, Beta1: .8, Eps: 1e-7},
-		{Kind: optim.Adagrad, LR: .01, L2: 1e-6, InitialAccumulator: .1},
+		{Kind: optim.Adagrad, LR: .01, L2: 1e-6, InitialAccumulator: .1, LRDecay: .1},
+		{Kind: optim.RMSProp, LR: .01, Decay: .5, Centered: true, Momentum: .5, ClipValue: 1},
+		{Kind: optim.AdamW, LR: .01, AMSGrad: true, WeightDecay: .5, Schedule: optim.Schedule{Kind: optim.Cosine, Warmup: 2, Steps: 9, MinLR: .001}},
+		{Kind: optim.FTRL, LR: .01, L1: .1, Beta: .5, LRPower: -.25},
+		{Kind: optim.LAMB, LR: .01, ClipNorm: 1, Schedule: optim.Schedule{Kind: optim.Stairs, Every: 3, Factor: .5}},
+		{Kind: optim.Momentum, LR: .01, Dampening: .5},
 	}).Draw(t, "rule")
 }
 

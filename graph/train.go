@@ -16,7 +16,7 @@ const None = -1
 // pass, the total, the slots of the rule and the updates, and cuts all of it
 // into segments. The graph can be trained once; its nodes stay readable.
 //
-// It fails if the model is incomplete, the rule is invalid, or the loss does
+// It fails if the model is incomplete, the rule is invalid or waits for the batch, or the loss does
 // not depend on some trained parameter. Nodes that nothing reads are in no
 // segment.
 func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
@@ -26,7 +26,7 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	if err := m.check(g); err != nil {
 		return nil, err
 	}
-	if err := rule.Validate(); err != nil {
+	if err := rule.Ready(); err != nil {
 		return nil, err
 	}
 	grads, err := Differentiate(g, m.Loss)

@@ -205,6 +205,7 @@ func TestTrainErrors(t *testing.T) {
 		"task":                {func(_ *graph.Graph, m *graph.Model, _ *optim.Rule) { m.Task = "binery" }, []string{"binery", "binary"}},
 		"weight":              {func(_ *graph.Graph, m *graph.Model, _ *optim.Rule) { m.Weight = m.Loss }, []string{"weight"}},
 		"rule":                {func(_ *graph.Graph, _ *graph.Model, r *optim.Rule) { r.LR = -1 }, []string{"lr"}},
+		"rule and batch":      {func(_ *graph.Graph, _ *graph.Model, r *optim.Rule) { r.ScaleWith = 3 }, []string{"scale_with"}},
 		"variable without effect": {func(g *graph.Graph, _ *graph.Model, _ *optim.Rule) {
 			g.Variable("idle", graph.Init{}, 3)
 		}, []string{"idle", "does not depend"}},
