@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
 )
@@ -28,10 +29,17 @@ const (
 
 // commit ends a synchronous step: the ranks add up weight and loss and agree
 // on whether the step counts.
+//
+// Where the rule clips by norm, it also takes the norm of the gradients, which
+// must be sums over the group by then: all ranks have the same bits and so find
+// the same norm, without a word. What it hands on as the total weight is the
+// number to divide by for the norm to hold (optim.Rule.Divisor); the Result has
+// the weight itself.
 type commit struct {
 	operands
 	e        *Exec
 	exchange *collective.Exchange
+	rule     optim.Rule
 	mine     [ballotSize]byte
 }
 
@@ -55,39 +63,94 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 			}
 		}
 	}
+	rule, err := b.clipping(t, len(party.Group))
+	if err != nil {
+		return nil, err
+	}
 	x, err := collective.NewExchange(party, ballotSize)
-	return &commit{operands: io, e: b.e, exchange: x}, err
+	return &commit{operands: io, e: b.e, exchange: x, rule: rule}, err
+}
+
+// clipping returns the rule that says how long gradients may be. It fails if the
+// norm of what the task looks at is not that of the step's gradient.
+func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) {
+	if b.e.cfg.Step == nil {
+		return rule, nil
+	}
+	for i := range b.e.cfg.Step.Params {
+		r := b.e.cfg.Step.Params[i].Rule
+		if i > 0 && r.ClipNorm != rule.ClipNorm {
+			return rule, fmt.Errorf("parameters are clipped to norms %v and %v: one norm is of all", rule.ClipNorm, r.ClipNorm)
+		}
+		rule = r
+	}
+	if rule.ClipNorm == 0 || group == 1 && len(b.e.cfg.Plan.Stores) == 0 {
+		return rule, nil
+	}
+	summed := map[int]bool{}
+	for _, c := range b.e.cfg.Plan.Ranks[b.e.cfg.Rank] {
+		if c.Kind == plan.Collective && (c.Op == plan.AllReduce || c.Op == plan.AllGatherRows) {
+			for _, r := range c.Out {
+				summed[r.Value] = true
+			}
+		}
+	}
+	for _, r := range t.In[2:] {
+		if !summed[r.Value] {
+			return rule, fmt.Errorf("clip_norm is %v and gradient %q is not summed over the workers: its norm is not that of the step",
+				rule.ClipNorm, b.e.cfg.Plan.Values[r.Value].Name)
+		}
+	}
+	return rule, nil
 }
 
 func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
 	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
 	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
-	o.mine[ballotFault] = faultOf(in)
+	fault, squares := o.look(in)
+	o.mine[ballotFault] = fault
 	all, err := o.exchange.Run(ctx, o.mine[:])
 	if err != nil {
 		return err
 	}
 	r := o.sum(all)
-	out[0].SetScalar(r.Weight)
+	divisor := o.rule.Divisor(r.Weight, squares)
+	out[0].SetScalar(divisor)
 	out[1].SetScalar(r.Loss)
 	o.e.mu.Lock()
 	o.e.results[c] = r
 	o.e.mu.Unlock()
 	if o.e.cfg.Stores != nil {
-		o.e.cfg.Stores.Committed(step, r.Weight)
+		o.e.cfg.Stores.Committed(step, divisor)
 	}
 	return nil
 }
 
-// faultOf looks at weight, loss and gradients, in this order.
-func faultOf(in []*tensor.Tensor) byte {
+// look goes over weight, loss and gradients, in this order, and returns what is
+// wrong. Where the rule clips by norm it adds up the squares of the gradients on
+// the way; a norm that is too large for a float64 is a fault like any other.
+func (o *commit) look(in []*tensor.Tensor) (fault byte, squares float64) {
 	for i, t := range in {
-		if !finite(t) {
-			return byte(min(i/2, faultGrad))
+		good := false
+		if i >= 2 && o.rule.ClipNorm > 0 {
+			squares += squareNorm(t)
+			good = !math.IsInf(squares, 0) && !math.IsNaN(squares)
+		} else {
+			good = finite(t)
+		}
+		if !good {
+			return byte(min(i/2, faultGrad)), 0
 		}
 	}
-	return faultNone
+	return faultNone, squares
+}
+
+func squareNorm(t *tensor.Tensor) float64 {
+	if t.DType() == tensor.F32 {
+		return optim.SquareNorm(t.F32())
+	}
+	return optim.SquareNorm(t.F64())
 }
 
 // sum adds the ballots in the order of the group, so that every rank gets the

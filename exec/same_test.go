@@ -138,11 +138,17 @@ func far(a, b map[string]*tensor.Tensor) (worst float64, where string) {
 // the loss.
 func TestAllReduceIsSerial(t *testing.T) {
 	const steps, tolerance = 12, 1e-12
-	for kind, rule := range map[string]optim.Rule{
-		"logistic": {Kind: optim.Momentum, LR: .05, L2: .01},
-		"ctr":      {Kind: optim.Adagrad, LR: .1},
+	for _, c := range []struct {
+		kind string
+		rule optim.Rule
+	}{
+		{"logistic", optim.Rule{Kind: optim.Momentum, LR: .05, L2: .01}},
+		{"ctr", optim.Rule{Kind: optim.Adagrad, LR: .1}},
+		{"ctr", optim.Rule{Kind: optim.SGD, LR: .5, ClipNorm: .05}},
+		{"ctr", optim.Rule{Kind: optim.LAMB, LR: .01, Eps: 1e-3}},
 	} {
-		p := newProblem(t, kind, rule)
+		kind := c.kind
+		p := newProblem(t, kind, c.rule)
 		serial, wantLosses := p.train(t, strategy.Serial, 1, steps)
 		if d, _ := far(serial[0], p.state()); d < 1e-3 {
 			t.Fatalf("%s: training moved nothing", kind)

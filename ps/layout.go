@@ -69,6 +69,9 @@ func (s *State) check() error {
 	if err := s.Rule.Validate(); err != nil {
 		return fmt.Errorf("state %s: %w", s.Name, err)
 	}
+	if err := s.Rule.Separable(); err != nil {
+		return fmt.Errorf("state %s: %w", s.Name, err)
+	}
 	return nil
 }
 

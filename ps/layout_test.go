@@ -86,6 +86,8 @@ func TestLayoutOfRefuses(t *testing.T) {
 		"dynamic":                  func(s *graph.Step, _ *plan.Plan) { s.Params[0].Var.Shape[0] = tensor.Dynamic },
 		"dtype i64":                func(s *graph.Step, _ *plan.Plan) { s.Params[0].Var.DType = tensor.I64 },
 		"lr is -1":                 func(s *graph.Step, _ *plan.Plan) { s.Params[0].Rule.LR = -1 },
+		"lamb divides by":          func(s *graph.Step, _ *plan.Plan) { s.Params[0].Rule = optim.Rule{Kind: optim.LAMB, LR: 1} },
+		"clip_norm needs":          func(s *graph.Step, _ *plan.Plan) { s.Params[0].Rule.ClipNorm = 1 },
 		"use more servers": func(s *graph.Step, p *plan.Plan) {
 			s.Params[0].Var.Shape[0], p.Holdings[0].Hi = 1<<30, 1<<29
 		},

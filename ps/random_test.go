@@ -19,6 +19,9 @@ var rules = []optim.Rule{
 	{Kind: optim.Momentum, LR: .1, Nesterov: true},
 	{Kind: optim.Adagrad, LR: .1, L2: .01, InitialAccumulator: .1},
 	{Kind: optim.Adam, LR: .01},
+	{Kind: optim.RMSProp, LR: .01, Centered: true, Momentum: .5, ClipValue: .5},
+	{Kind: optim.AdamW, LR: .01, AMSGrad: true, Schedule: optim.Schedule{Kind: optim.Stairs, Warmup: 2, Every: 3, Factor: .5}},
+	{Kind: optim.FTRL, LR: .1, L1: .01},
 }
 
 // TestRandomRuns: whatever the interleaving of pushes, repetitions, verdicts

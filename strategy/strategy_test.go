@@ -238,6 +238,25 @@ func TestWrongClusters(t *testing.T) {
 	}
 }
 
+// Servers refuse rules that need more than a range of a parameter, and say which
+// parameter and what to set; the others take them.
+func TestWholeNorms(t *testing.T) {
+	for _, rule := range []optim.Rule{{Kind: optim.LAMB, LR: .1}, {Kind: optim.SGD, LR: .1, ClipNorm: 1}} {
+		step := frozen(t)
+		for i := range step.Params {
+			step.Params[i].Rule = rule
+		}
+		_, err := strategy.PS(step, strategy.Cluster{Workers: 2, Servers: 1})
+		if err == nil || !strings.Contains(err.Error(), "strategy ps: emb") && !strings.Contains(err.Error(), "strategy ps: wide") ||
+			!strings.Contains(err.Error(), "strategy without servers") {
+			t.Errorf("%s: got %v", rule.Kind, err)
+		}
+		if _, err := strategy.AllReduce(step, strategy.Cluster{Workers: 2}); err != nil {
+			t.Errorf("%s: %v", rule.Kind, err)
+		}
+	}
+}
+
 func TestByNameSpelling(t *testing.T) {
 	for given, want := range map[string]string{"alreduce": "allreduce", "PS": "ps", "seral": "serial", "pss": "ps"} {
 		if _, err := strategy.ByName(given); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("did you mean %q", want)) {
