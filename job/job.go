@@ -25,7 +25,9 @@ type Job struct {
 	// Epochs is how often the training rows are passed over.
 	Epochs int `yaml:"epochs"`
 	// Steps ends the run after that many steps, if that is earlier; 0: never.
-	Steps     int64      `yaml:"steps"`
+	Steps int64 `yaml:"steps"`
+	// Optimizer is the update rule. A cosine schedule without steps of its own
+	// takes Steps.
 	Optimizer optim.Rule `yaml:"optimizer"`
 	// Precision is the type of parameters and gradients: f32 or f64.
 	Precision string `yaml:"precision"`

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/optim"
 )
 
 const adult = `
@@ -32,6 +33,39 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Schedules are read, and a cosine ends with the run if it says nothing else.
+func TestSchedule(t *testing.T) {
+	text := strings.Replace(adult, "lr: 0.01}", "lr: 0.01, clip_norm: 1, scale_with: 64, schedule: {kind: cosine, warmup: 10, min_lr: 0.001}}", 1)
+	for _, c := range []struct {
+		set  []string
+		want int64
+	}{{[]string{"steps=500"}, 500}, {[]string{"steps=500", "optimizer.schedule.steps=300"}, 300}} {
+		j, err := job.Parse("adult.yaml", []byte(text), c.set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := optim.Rule{
+			Kind: optim.Adam, LR: .01, ClipNorm: 1, ScaleWith: 64,
+			Schedule: optim.Schedule{Kind: optim.Cosine, Warmup: 10, Steps: c.want, MinLR: .001},
+		}
+		if j.Optimizer != want {
+			t.Errorf("%v: got %+v, want %+v", c.set, j.Optimizer, want)
+		}
+	}
+	// A rule without the newer settings has the text, and so the digest, that it always had.
+	j, err := job.Parse("adult.yaml", []byte(adult), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fixed, _, err := j.Fixed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "optimizer:\n  kind: adam\n  lr: 0.01\nprecision"; !strings.Contains(fixed, want) {
+		t.Errorf("%s\nlacks\n%s", fixed, want)
+	}
+}
+
 // Every wrong request is refused with the field and the fix.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, add, set, want string }{
@@ -51,6 +85,12 @@ func TestRefusals(t *testing.T) {
 		{"kind", "", "strategy.kind=alreduce", `did you mean "allreduce"?`},
 		{"batch", "", "batch=0", `batch: must be 1 to`},
 		{"rate", "", "optimizer.lr=-1", `optimizer`},
+		{"setting of another rule", "", "optimizer.centered=true", `centered is true: want it left out, rule adam does not use it`},
+		{"rule", "", "optimizer.kind=adamx", `kind is "adamx": want sgd`},
+		{"field of a schedule", "", "optimizer.schedule.warmpu=3", `unknown field "warmpu" in optimizer.schedule: did you mean "warmup"?`},
+		{"cosine without an end", "", "optimizer.schedule.kind=cosine", `schedule.steps is 0`},
+		{"whole norms on servers", "strategy: {kind: ps}", "optimizer.kind=lamb", `lamb divides by the norm of a whole parameter`},
+		{"clipping by norm on servers", "strategy: {kind: ps}", "optimizer.clip_norm=1", `clip_norm needs the norm of the summed gradient`},
 		{"checkpoint without dir", "", "checkpoint.every=5", `checkpoint.dir: is missing`},
 		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},
 		{"precision", "", "precision=f16", `precision`},

@@ -9,6 +9,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/gangline/gangline/internal/nearest"
+	"github.com/gangline/gangline/optim"
 )
 
 // Limits of a job.
@@ -33,6 +34,9 @@ func (j *Job) complete() {
 	}
 	if j.Eval.Batch == 0 {
 		j.Eval.Batch = j.Batch
+	}
+	if c := &j.Optimizer.Schedule; c.Kind == optim.Cosine && c.Steps == 0 {
+		c.Steps = j.Steps
 	}
 }
 
@@ -89,6 +93,9 @@ func (j *Job) Validate() error {
 		}
 	}
 	if err := j.Optimizer.Validate(); err != nil {
+		return &FieldError{"optimizer", err.Error()}
+	}
+	if err := j.Optimizer.Separable(); err != nil && j.Strategy.Kind == "ps" {
 		return &FieldError{"optimizer", err.Error()}
 	}
 	return j.validateStrategy()

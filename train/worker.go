@@ -188,7 +188,7 @@ func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float
 	}
 	m := &MainReport{Summary: w.main, Params: countParams(w.setup.Step)}
 	if m.TrainLoss = trainLoss; trainLoss != nil {
-		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.L2/2*params.squareNorm(w.setup.Step))
+		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*params.squareNorm(w.setup.Step))
 	}
 	m.Checkpoint = w.saved
 	if m.Seconds > 0 {
