@@ -16,6 +16,12 @@ func rules() []optim.Rule {
 		{Kind: optim.Momentum, LR: 0.05, Nesterov: true},
 		{Kind: optim.Adagrad, LR: 0.2, InitialAccumulator: 0.1},
 		{Kind: optim.Adam, LR: 0.05},
+		{Kind: optim.Momentum, LR: 0.05, WeightDecay: 0.1, Dampening: 0.3, Schedule: optim.Schedule{Warmup: 2}},
+		{Kind: optim.RMSProp, LR: 0.05, Centered: true, Momentum: 0.5, ClipValue: 0.1},
+		{Kind: optim.RMSProp, LR: 0.05},
+		{Kind: optim.AdamW, LR: 0.05, AMSGrad: true},
+		{Kind: optim.FTRL, LR: 0.5, L1: 0.001},
+		{Kind: optim.LAMB, LR: 0.05, WeightDecay: 0.1},
 	}
 }
 
