@@ -74,6 +74,17 @@ func Build(seg *graph.Segment, o Options) (Program, error) {
 	return p, nil
 }
 
+// Effective returns the node that is computed where n stands in the segment: n
+// itself or, for a Dropout of an evaluation, the identity under its name.
+func Effective(seg *graph.Segment, n *graph.Node) *graph.Node {
+	if !seg.Eval || n.Op != graph.Dropout || len(n.In) == 0 {
+		return n
+	}
+	same := *n
+	same.Op, same.In, same.Attr = graph.Scale, n.In[:1], graph.Attr{Alpha: 1}
+	return &same
+}
+
 type program struct {
 	seg   *graph.Segment
 	steps []step
@@ -87,13 +98,16 @@ type step struct {
 	args   []int // of vals
 	dst    int   // of vals
 	shape  tensor.Shape
+	room   []tensor.Shape // for the shapes of the inputs
 }
 
 func newStep(seg *graph.Segment, n *graph.Node, index map[*graph.Node]int, o Options) (step, error) {
 	fail := func(err error) (step, error) {
 		return step{}, fmt.Errorf("compute: segment %q: %w", seg.Name, nodeError(n, err))
 	}
+	n = Effective(seg, n)
 	s := step{call: Call{Node: n, In: make([]*tensor.Tensor, len(n.In))}, shape: make(tensor.Shape, 0, 8)}
+	s.room = make([]tensor.Shape, 0, len(n.In))
 	for _, a := range n.In {
 		v, ok := index[a]
 		if !ok {
@@ -187,7 +201,7 @@ func (s *step) run(vals []*tensor.Tensor, stepOfRun int64) error {
 		c.In[k] = vals[v]
 	}
 	c.Step, c.Out = stepOfRun, vals[s.dst]
-	shape, err := ShapeOf(s.shape[:0], c.Node, c.In)
+	shape, err := shapeOf(s.shape[:0], c.Node, c.In, s.room)
 	if err != nil {
 		return err
 	}

@@ -8,42 +8,65 @@ import (
 )
 
 // signature says what an operator takes: 'f' the node's float type, 'i' i64,
-// '.' a value of which only the shape is read.
+// '.' a value of which only the shape is read. more says that any number of
+// floats may follow.
 func signature(op graph.Op) (args string, more bool, ok bool) {
 	switch op {
 	case graph.Const:
 		return "", false, true
-	case graph.MatMul, graph.Add, graph.Sub, graph.Mul:
+	case graph.MatMul, graph.Add, graph.Sub, graph.Mul, graph.Div, graph.Maximum, graph.Minimum,
+		graph.Less, graph.LessEqual, graph.Equal, graph.RMSNorm, graph.Conv2D,
+		graph.LogisticLoss, graph.SoftmaxLoss, graph.SquaredLoss:
 		return "ff", false, true
 	case graph.Scale, graph.Relu, graph.Sigmoid, graph.Tanh, graph.Exp, graph.Log, graph.Square,
-		graph.Softmax, graph.Sum, graph.SumRows, graph.Reshape, graph.Slice:
+		graph.Sqrt, graph.Rsqrt, graph.LeakyRelu, graph.Gelu, graph.Silu, graph.Softplus,
+		graph.Softmax, graph.Sum, graph.SumRows, graph.SumAxis, graph.Mean, graph.Max, graph.ArgMax,
+		graph.Reshape, graph.Transpose, graph.Slice, graph.MaxPool2D, graph.AvgPool2D,
+		graph.FMInteraction, graph.DotInteraction:
 		return "f", false, true
+	case graph.Float:
+		return "i", false, true
 	case graph.Count:
 		return ".", false, true
 	case graph.Concat:
 		return "f", true, true
-	case graph.GatherRows, graph.Gather:
+	case graph.GatherRows, graph.Gather, graph.Dropout:
 		return "fi", false, true
 	case graph.Bag:
 		return "fiif", false, true
-	case graph.LogisticLoss, graph.SoftmaxLoss, graph.SquaredLoss,
-		graph.ReluGrad, graph.SigmoidGrad, graph.TanhGrad, graph.LogGrad, graph.SquareGrad, graph.SoftmaxGrad:
-		return "ff", false, true
-	case graph.Unbroadcast, graph.FillLike, graph.SpreadRows, graph.ReshapeLike, graph.PadSlice:
-		return "f.", false, true
-	case graph.GatherGrad:
-		return "fi.", false, true
-	case graph.BagGrad:
-		return "fiif.", false, true
-	case graph.LogisticGrad, graph.SoftmaxLossGrad, graph.SquaredGrad:
+	case graph.Where, graph.LayerNorm, graph.CausalAttention:
 		return "fff", false, true
 	case graph.Update:
 		return "fff", true, true
 	case graph.UpdateRows:
 		return "fiff", true, true
-	case graph.Input, graph.Variable, graph.Table, graph.SlotVar, graph.Total:
 	}
-	return "", false, false
+	args = gradientSignature(op)
+	return args, false, args != ""
+}
+
+// gradientSignature is signature for gradients; "" for others.
+func gradientSignature(op graph.Op) string {
+	switch op {
+	case graph.ReluGrad, graph.SigmoidGrad, graph.TanhGrad, graph.LogGrad, graph.SquareGrad, graph.SoftmaxGrad,
+		graph.LeakyReluGrad, graph.GeluGrad, graph.SiluGrad, graph.MaxGrad, graph.LayerNormGainGrad,
+		graph.RMSNormGainGrad, graph.MaxPool2DGrad, graph.FMInteractionGrad, graph.DotInteractionGrad:
+		return "ff"
+	case graph.Unbroadcast, graph.FillLike, graph.SpreadRows, graph.SpreadAxis, graph.MeanGrad,
+		graph.ReshapeLike, graph.PadSlice, graph.AvgPool2DGrad:
+		return "f."
+	case graph.Conv2DGradX, graph.Conv2DGradW:
+		return "ff."
+	case graph.GatherGrad:
+		return "fi."
+	case graph.BagGrad:
+		return "fiif."
+	case graph.LogisticGrad, graph.SoftmaxLossGrad, graph.SquaredGrad, graph.LayerNormGrad, graph.RMSNormGrad:
+		return "fff"
+	case graph.CausalAttentionGrad:
+		return "ffff"
+	}
+	return ""
 }
 
 // checkSignature compares a node with its operator's signature.
@@ -52,7 +75,8 @@ func checkSignature(n *graph.Node) error {
 	if !ok {
 		return fmt.Errorf("the operator cannot be computed inside a segment")
 	}
-	if !n.DType.IsFloat() {
+	float := FloatType(n)
+	if !n.DType.IsFloat() && (n.Op != graph.ArgMax || n.DType != tensor.I64) {
 		return fmt.Errorf("the result is %v: want f32 or f64", n.DType)
 	}
 	if len(n.In) < len(args) || len(n.In) > len(args) && !more {
@@ -63,7 +87,7 @@ func checkSignature(n *graph.Node) error {
 		if i < len(args) {
 			kind = args[i]
 		}
-		want := n.DType
+		want := float
 		switch kind {
 		case 'i':
 			want = tensor.I64

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/gangline/gangline/tensor"
 )
@@ -63,4 +64,13 @@ func CheckClasses[T tensor.Float](labels []T, classes int) error {
 		}
 	}
 	return nil
+}
+
+// AttentionScale is what the products of queries and keys of size dim are
+// multiplied by: alpha, or 1/sqrt(dim) for 0.
+func AttentionScale(alpha float64, dim int) float64 {
+	if alpha == 0 {
+		return 1 / math.Sqrt(float64(dim))
+	}
+	return alpha
 }

@@ -16,15 +16,17 @@ const (
 	partWeights = "weights"
 	partKeys    = "keys"
 	partPos     = "pos"
+	partIndex   = "index"
 )
 
 // InputSpec names one tensor of a step's input.
 type InputSpec struct {
-	// Column is the name of a column of the source.
+	// Column is the name of a column of the source; for an index any name.
 	Column string
 	// Part is "dense" of a dense column; "offsets", "ids", "weights", "keys" or
 	// "pos" of a ragged one. Keys are the distinct ids of the rank's rows,
-	// ascending; pos is for every entry the index of its id in them.
+	// ascending; pos is for every entry the index of its id in them. "index" is
+	// where each row stands in the step's whole batch.
 	Part string
 	// DType is F32 or F64 for dense and weights, I64 for the others.
 	DType tensor.DType
@@ -44,9 +46,10 @@ type Feeder struct {
 	keyed       []keyed // one a column; of use for those whose keys are asked for
 	batch       Batch
 	rows        []int
+	first       int // where rows[0] stands in the step's batch
 }
 
-// boundInput is an InputSpec with its column found.
+// boundInput is an InputSpec with its column found, -1 for an index.
 type boundInput struct {
 	InputSpec
 	column int
@@ -75,6 +78,13 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 	f := &Feeder{src: src, order: order, rank: rank, ranks: ranks, columns: src.Columns()}
 	f.keyed = make([]keyed, len(f.columns))
 	for _, in := range inputs {
+		if in.Part == partIndex {
+			if in.DType != tensor.I64 || in.Dims != 1 {
+				return nil, fmt.Errorf("data: an index cannot be %v with %d dims, want i64 with 1", in.DType, in.Dims)
+			}
+			f.inputs = append(f.inputs, boundInput{in, -1})
+			continue
+		}
 		c := slices.IndexFunc(f.columns, func(c ColumnSpec) bool { return c.Name == in.Column })
 		if c < 0 {
 			return nil, fmt.Errorf("data: there is no column %q%s", in.Column, nearest.Hint(in.Column, names(f.columns)))
@@ -129,6 +139,7 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 		panic(fmt.Sprintf("data: Feed of %d tensors for %d inputs", len(out), len(f.inputs)))
 	}
 	f.rows = f.order.RankRows(step, f.rank, f.ranks, f.rows)
+	f.first = f.order.RankStart(step, f.rank, f.ranks)
 	if err := f.src.Read(f.rows, &f.batch); err != nil {
 		return fmt.Errorf("data: feed step %d: %w", step, err)
 	}
@@ -183,6 +194,13 @@ func (f *Feeder) outOfRange(c, entry int) error {
 
 // feed copies one part of a column into t.
 func (f *Feeder) feed(in *boundInput, t *tensor.Tensor) {
+	if in.Part == partIndex {
+		t.Resize(len(f.rows))
+		for i := range t.I64() {
+			t.I64()[i] = int64(f.first + i)
+		}
+		return
+	}
 	col := &f.batch.Columns[in.column]
 	switch in.Part {
 	case partDense:

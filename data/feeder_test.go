@@ -21,6 +21,7 @@ func clickInputs(float tensor.DType) []InputSpec {
 		{"cat", "weights", float, 1},
 		{"cat", "keys", tensor.I64, 1},
 		{"cat", "pos", tensor.I64, 1},
+		{"batch", "index", tensor.I64, 1},
 	}
 }
 
@@ -40,6 +41,7 @@ func TestFeed(t *testing.T) {
 		for _, ranks := range []int{1, 3, 20} {
 			order := Order{Seed: 3, Rows: 50, Batch: 16, Shuffle: true}
 			inputs := clickInputs(float)
+			var seen [9]int64 // rows of each step that lower ranks had
 			for rank := range ranks {
 				feeder, err := NewFeeder(src, order, rank, ranks, inputs)
 				if err != nil {
@@ -51,6 +53,12 @@ func TestFeed(t *testing.T) {
 						t.Fatal(err)
 					}
 					checkFeed(t, src, order.RankRows(step, rank, ranks, nil), out)
+					for _, at := range out[8].I64() {
+						if at != seen[step] {
+							t.Fatalf("step %d, rank %d of %d: index %d, want %d", step, rank, ranks, at, seen[step])
+						}
+						seen[step]++
+					}
 				}
 			}
 		}
@@ -64,7 +72,7 @@ func checkFeed(t *testing.T, src Source, rows []int, out []*tensor.Tensor) {
 		t.Fatal(err)
 	}
 	n, e := len(rows), len(rows)*criteoCats
-	shapes := []tensor.Shape{{n}, {n, 1}, {n, criteoNums}, {n + 1}, {e}, {e}, out[6].Shape(), {e}}
+	shapes := []tensor.Shape{{n}, {n, 1}, {n, criteoNums}, {n + 1}, {e}, {e}, out[6].Shape(), {e}, {n}}
 	for i, want := range shapes {
 		if !out[i].Shape().Equal(want) {
 			t.Fatalf("input %d has shape %v, want %v", i, out[i].Shape(), want)
@@ -171,6 +179,7 @@ func TestNewFeederErrors(t *testing.T) {
 		{"pos of column cat cannot be i32, want i64", fits, InputSpec{"cat", "pos", tensor.I32, 1}, 0},
 		{"dense of column num (dim 13) cannot have 1 dims", fits, InputSpec{"num", "dense", tensor.F32, 1}, 0},
 		{"ids of column cat (dim 500) cannot have 2 dims", fits, InputSpec{"cat", "ids", tensor.I64, 2}, 0},
+		{"an index cannot be f32 with 1 dims", fits, InputSpec{"batch", "index", tensor.F32, 1}, 0},
 		{"an order of 11 rows does not fit a source of 10", Order{Rows: 11, Batch: 2}, InputSpec{"num", "dense", tensor.F32, 2}, 0},
 		{"above 0", Order{Rows: 10}, InputSpec{"num", "dense", tensor.F32, 2}, 0},
 		{"rank 2 is not in [0,2)", fits, InputSpec{"num", "dense", tensor.F32, 2}, 2},

@@ -61,6 +61,12 @@ func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
 	return dst
 }
 
+// RankStart is where a rank's part of a step's batch begins within the batch.
+func (o Order) RankStart(step int64, rank, ranks int) int {
+	_, lo, hi := o.At(step)
+	return part(hi-lo, rank, ranks)
+}
+
 // part is where part i of n begins, of which there are parts in all.
 func part(n, i, parts int) int {
 	return n/parts*i + n%parts*i/parts

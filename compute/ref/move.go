@@ -8,8 +8,8 @@ import (
 
 // move returns the kernel of an operator that only moves or repeats values,
 // nil for others.
-func move[T tensor.Float](op graph.Op) compute.Kernel {
-	switch op {
+func move[T tensor.Float](n *graph.Node) compute.Kernel {
+	switch n.Op {
 	case graph.Const:
 		return func(c *compute.Call) error { return fill(c.Out, T(c.Node.Attr.Value)) }
 	case graph.FillLike:
@@ -21,6 +21,10 @@ func move[T tensor.Float](op graph.Op) compute.Kernel {
 		}
 	case graph.SpreadRows:
 		return spreadRows[T]
+	case graph.SpreadAxis, graph.MeanGrad:
+		return spreadAxis[T]
+	case graph.Transpose:
+		return transpose[T]
 	case graph.Concat:
 		return concat[T]
 	case graph.Slice:
@@ -44,6 +48,41 @@ func spreadRows[T tensor.Float](c *compute.Call) error {
 	dim := c.Out.Shape()[1]
 	for i := range out {
 		out[i] = dy[i/dim]
+	}
+	return nil
+}
+
+// spreadAxis repeats dy over an axis; for a mean, divided by its size.
+func spreadAxis[T tensor.Float](c *compute.Call) error {
+	dy, out, axis := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out), c.Node.Attr.Axis
+	outer, inner := split(c.Out.Shape(), axis)
+	size := c.Out.Shape()[axis]
+	divisor := T(1)
+	if c.Node.Op == graph.MeanGrad {
+		divisor = T(size)
+	}
+	for o := range outer {
+		for a := range size {
+			for i := range inner {
+				out[(o*size+a)*inner+i] = dy[o*inner+i] / divisor
+			}
+		}
+	}
+	return nil
+}
+
+// transpose finds, for every element of the result, its coordinates and where
+// these lie in x.
+func transpose[T tensor.Float](c *compute.Call) error {
+	x, out, s := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out), c.Out.Shape()
+	for i := range out {
+		from, rest := 0, i
+		for d := len(s) - 1; d >= 0; d-- {
+			p := c.Node.Attr.Perm[d]
+			from += rest % s[d] * c.In[0].Shape()[p+1:].Elems()
+			rest /= s[d]
+		}
+		out[i] = x[from]
 	}
 	return nil
 }

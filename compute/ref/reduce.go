@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -44,45 +45,85 @@ func unbroadcast[T tensor.Float](c *compute.Call) error {
 	return nil
 }
 
-// softmax is exp(z)/Σexp(z) a row, with the row's maximum taken off first so
-// that no exponential overflows.
-func softmax[T tensor.Float](c *compute.Call) error {
-	z, out := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out)
-	rows, classes := c.Out.Shape()[0], c.Out.Shape()[1]
-	for i := range rows {
-		row := z[i*classes : (i+1)*classes]
-		logSum := logSumExp(row)
-		for j, v := range row {
-			out[i*classes+j] = T(math.Exp(float64(v) - logSum))
+// reduceAxis is the sum or mean over an axis.
+func reduceAxis[T tensor.Float](c *compute.Call) error {
+	x, out, axis := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out), c.Node.Attr.Axis
+	outer, inner := split(c.In[0].Shape(), axis)
+	size := c.In[0].Shape()[axis]
+	for o := range outer {
+		for i := range inner {
+			s := 0.0
+			for a := range size {
+				s += float64(x[(o*size+a)*inner+i])
+			}
+			if c.Node.Op == graph.Mean && size > 0 {
+				s /= float64(size)
+			}
+			out[o*inner+i] = T(s)
 		}
 	}
 	return nil
 }
 
-// softmaxGrad is y·(dy - Σ y·dy) a row.
-func softmaxGrad[T tensor.Float](c *compute.Call) error {
-	y, dy, out := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), tensor.Data[T](c.Out)
-	rows, classes := c.Out.Shape()[0], c.Out.Shape()[1]
-	for i := range rows {
-		dot := 0.0
-		for j := i * classes; j < (i+1)*classes; j++ {
-			dot += float64(y[j]) * float64(dy[j])
+// first returns the index of the first maximum of n elements of x, stride
+// apart; NaN is greater than any number.
+func first[T tensor.Float](x []T, n, stride int) int {
+	best := 0
+	for a := 1; a < n; a++ {
+		v, top := x[a*stride], x[best*stride]
+		if v > top || v != v && top == top {
+			best = a
 		}
-		for j := i * classes; j < (i+1)*classes; j++ {
-			out[j] = y[j] * (dy[j] - T(dot))
+	}
+	return best
+}
+
+// maxAxis is the maximum over an axis.
+func maxAxis[T tensor.Float](c *compute.Call) error {
+	x, out, axis := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out), c.Node.Attr.Axis
+	outer, inner := split(c.In[0].Shape(), axis)
+	size := c.In[0].Shape()[axis]
+	for o := range outer {
+		for i := range inner {
+			out[o*inner+i] = T(math.Inf(-1))
+			if size > 0 {
+				at := x[o*size*inner+i:]
+				out[o*inner+i] = at[first(at, size, inner)*inner]
+			}
 		}
 	}
 	return nil
 }
 
-func logSumExp[T tensor.Float](z []T) float64 {
-	top := math.Inf(-1)
-	for _, v := range z {
-		top = max(top, float64(v))
+func argMax[T tensor.Float](c *compute.Call) error {
+	x, out, axis := tensor.Data[T](c.In[0]), c.Out.I64(), c.Node.Attr.Axis
+	outer, inner := split(c.In[0].Shape(), axis)
+	size := c.In[0].Shape()[axis]
+	for o := range outer {
+		for i := range inner {
+			out[o*inner+i] = 0
+			if size > 0 {
+				out[o*inner+i] = int64(first(x[o*size*inner+i:], size, inner))
+			}
+		}
 	}
-	s := 0.0
-	for _, v := range z {
-		s += math.Exp(float64(v) - top)
+	return nil
+}
+
+// maxGrad hands dy to the first maximum.
+func maxGrad[T tensor.Float](c *compute.Call) error {
+	dy, x, out := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), tensor.Data[T](c.Out)
+	axis := c.Node.Attr.Axis
+	outer, inner := split(c.Out.Shape(), axis)
+	size := c.Out.Shape()[axis]
+	clear(out)
+	for o := range outer {
+		for i := range inner {
+			if size > 0 {
+				at := o*size*inner + i
+				out[at+first(x[at:], size, inner)*inner] = dy[o*inner+i]
+			}
+		}
 	}
-	return top + math.Log(s)
+	return nil
 }

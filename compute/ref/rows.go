@@ -52,6 +52,11 @@ func bag[T tensor.Float](c *compute.Call) error {
 				out[b*dim+d] += weights[e] * rows[int(ids[e])*dim+d]
 			}
 		}
+		if n := offsets[b+1] - offsets[b]; c.Node.Attr.Mean && n > 0 {
+			for d := range dim {
+				out[b*dim+d] /= T(n)
+			}
+		}
 	}
 	return nil
 }
@@ -69,7 +74,11 @@ func bagGrad[T tensor.Float](c *compute.Call) error {
 	for b := range len(offsets) - 1 {
 		for e := offsets[b]; e < offsets[b+1]; e++ {
 			for d := range dim {
-				out[int(ids[e])*dim+d] += weights[e] * dy[b*dim+d]
+				g := dy[b*dim+d]
+				if c.Node.Attr.Mean {
+					g /= T(offsets[b+1] - offsets[b])
+				}
+				out[int(ids[e])*dim+d] += weights[e] * g
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func want(got, result Shape, n int, err error, like Shape) (Shape, error) {
 		return nil, err
 	}
 	if !got.Equal(result[n:]) {
-		return nil, fmt.Errorf("the gradient is %v, want %v", got, result[n:].Clone())
+		return nil, fmt.Errorf("the gradient is %v, want %v for %v", got, result[n:].Clone(), like)
 	}
 	return append(result[:n], like...), nil
 }
@@ -144,8 +144,8 @@ func Vectors(dst, x Shape) (Shape, error) {
 
 // VectorsGrad is Vectors for a value and its gradient.
 func VectorsGrad(dst, y, dy Shape) (Shape, error) {
-	if _, err := Vectors(nil, y); err != nil {
-		return nil, err
+	if len(y) == 0 {
+		return Vectors(dst, y)
 	}
 	return Same(dst, y, dy)
 }
