@@ -11,7 +11,7 @@ import (
 )
 
 // whole compiles all nodes of a graph as one segment.
-func whole(b testing.TB, g *graph.Graph, out ...*graph.Node) (p compute.Program, in, res []*tensor.Tensor) {
+func whole(b testing.TB, g *graph.Graph, options []native.Option, out ...*graph.Node) (p compute.Program, in, res []*tensor.Tensor) {
 	b.Helper()
 	seg := &graph.Segment{Name: "bench", Out: out}
 	for _, n := range g.Nodes() {
@@ -37,7 +37,7 @@ func whole(b testing.TB, g *graph.Graph, out ...*graph.Node) (p compute.Program,
 	for _, n := range out {
 		res = append(res, tensor.New(n.DType, 0))
 	}
-	p, err := native.New().Compile(seg)
+	p, err := native.New(options...).Compile(seg)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func BenchmarkMatMul(b *testing.B) {
 				t = []int{c.n, c.k}
 			}
 			out := g.MatMulT(g.Variable("a", graph.Init{}, s...), g.Variable("b", graph.Init{}, t...), c.ta, c.tb)
-			p, in, res := whole(b, g, out)
+			p, in, res := whole(b, g, nil, out)
 			benchmark(b, 2*float64(c.m*c.k*c.n), p, in, res)
 		})
 	}
@@ -101,16 +101,16 @@ func BenchmarkMLP(b *testing.B) {
 	for _, gr := range grads {
 		out = append(out, gr.Grad)
 	}
-	p, in, res := whole(b, g, out...)
+	p, in, res := whole(b, g, nil, out...)
 	// Forward once, backward twice, but for the gradient of x.
 	benchmark(b, 2*128*(2*784*512+3*512*512+3*512*10), p, in, res)
 }
 
 func BenchmarkElementwise(b *testing.B) {
-	for _, op := range []graph.Op{graph.Relu, graph.Sigmoid, graph.Tanh, graph.Exp, graph.Softmax, graph.Sum} {
+	for _, op := range []graph.Op{graph.Relu, graph.Sigmoid, graph.Tanh, graph.Exp, graph.Gelu, graph.Softmax, graph.Sum} {
 		b.Run(string(op), func(b *testing.B) {
 			g := graph.New(tensor.F32)
-			p, in, res := whole(b, g, g.Apply(op, graph.Attr{}, g.Input("x", 512)))
+			p, in, res := whole(b, g, nil, g.Apply(op, graph.Attr{}, g.Input("x", 512)))
 			benchmark(b, 128*512, p, in, res)
 		})
 	}

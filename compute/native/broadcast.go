@@ -6,129 +6,244 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// blocks says how a tensor b is repeated to the shape of a: in outer blocks of
-// inner elements of a, each of which meets inner elements of b, or one element
-// if scalar is set.
+// operandsMax is how many operands are broadcast to each other at most.
+const operandsMax = 3
+
+// blocks says how operands are repeated to a shape: in outer blocks of inner
+// elements, within which an operand has either all elements or one.
 type blocks struct {
 	outer, inner int
-	scalar       bool
-	a, b         tensor.Shape // of the blocks
+	count        int
+	single       [operandsMax]bool // has one element a block
+	shape        tensor.Shape      // of the blocks
+	operand      [operandsMax]tensor.Shape
 }
 
-// blocksOf takes as many trailing dims as possible into the inner block.
-func blocksOf(a, b tensor.Shape) blocks {
-	bl := blocks{inner: 1}
-	dim := func(d int) int { // of b, the d-th from the end
-		if d > len(b) {
-			return 1
-		}
-		return b[len(b)-d]
+// dimOf is the d-th dim from the end, 1 where there is none.
+func dimOf(s tensor.Shape, d int) int {
+	if d > len(s) {
+		return 1
 	}
-	d := 1
-	for d <= len(a) && dim(d) == a[len(a)-d] {
-		bl.inner *= a[len(a)-d]
-		d++
-	}
-	if bl.inner == 1 {
-		for bl.scalar = true; d <= len(a) && dim(d) == 1; d++ {
-			bl.inner *= a[len(a)-d]
-		}
-	}
-	bl.a, bl.b = a[:len(a)-d+1], b[:max(0, len(b)-d+1)]
-	bl.outer = bl.a.Elems()
-	return bl
+	return s[len(s)-d]
 }
 
-// at returns which block of b meets block i of a.
-func (bl *blocks) at(i int) int {
-	j, stride := 0, 1
-	for d := 1; d <= len(bl.b); d++ {
-		size := bl.a[len(bl.a)-d]
-		if bl.b[len(bl.b)-d] != 1 {
+// blocksOf takes as many trailing dims as possible into the inner block: those
+// in which every operand is either whole or repeated all along.
+func blocksOf(shape tensor.Shape, in []*tensor.Tensor) blocks {
+	b := blocks{inner: 1, count: len(in)}
+	d, first := 1, true
+scan:
+	for ; d <= len(shape); d++ {
+		size := shape[len(shape)-d]
+		if size == 1 {
+			continue
+		}
+		for i, t := range in {
+			single := dimOf(t.Shape(), d) != size
+			if !first && single != b.single[i] {
+				break scan
+			}
+			b.single[i] = single
+		}
+		first = false
+		b.inner *= size
+	}
+	b.shape = shape[:max(0, len(shape)-d+1)]
+	b.outer = b.shape.Elems()
+	for i, t := range in {
+		s := t.Shape()
+		b.operand[i] = s[:max(0, len(s)-d+1)]
+		if first {
+			b.single[i] = true
+		}
+	}
+	return b
+}
+
+// at returns which block of operand o meets block i.
+func (b *blocks) at(o, i int) int {
+	j, stride, s := 0, 1, b.operand[o]
+	for d := 1; d <= len(s); d++ {
+		size := b.shape[len(b.shape)-d]
+		if s[len(s)-d] != 1 {
 			j += i % size * stride
 		}
 		i /= size
-		stride *= bl.b[len(bl.b)-d]
+		stride *= s[len(s)-d]
 	}
 	return j
 }
 
-func binary[T tensor.Float](op graph.Op) compute.Kernel {
-	vector, scalar := add[T], addScalar[T]
-	switch op {
-	case graph.Sub:
-		vector, scalar = sub[T], subScalar[T]
-	case graph.Mul:
-		vector, scalar = mul[T], scale[T]
+// of returns what block i has of the elements x of operand o.
+func of[T any](b *blocks, o, i int, x []T) []T {
+	j := b.at(o, i)
+	if b.single[o] {
+		return x[j : j+1]
 	}
-	return func(c *compute.Call) error {
-		out, a, b := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
-		bl := blocksOf(c.In[0].Shape(), c.In[1].Shape())
-		n := bl.inner
-		for i := range bl.outer {
-			j := bl.at(i)
-			if bl.scalar {
-				scalar(out[i*n:(i+1)*n], a[i*n:(i+1)*n], b[j])
-			} else {
-				vector(out[i*n:(i+1)*n], a[i*n:(i+1)*n], b[j*n:(j+1)*n])
-			}
-		}
+	return x[j*b.inner : (j+1)*b.inner]
+}
+
+// binary returns the kernel of an operator of operands that are broadcast to
+// each other; nil for others.
+func (b *builder[T]) binary(n *graph.Node) compute.Kernel {
+	f := b.binaryFunc(n.Op)
+	if f == nil {
 		return nil
 	}
-}
-
-// unbroadcast adds dy, of shape from, up to out, of shape to; for each element
-// of out in the order of dy.
-func unbroadcast[T tensor.Float](out, dy []T, from, to tensor.Shape) {
-	clear(out)
-	bl := blocksOf(from, to)
-	n := bl.inner
-	for i := range bl.outer {
-		j := bl.at(i)
-		if bl.scalar {
-			s := out[j]
-			for _, v := range dy[i*n : (i+1)*n] {
-				s += v
+	var bl blocks
+	body := func(c *compute.Call, lo, hi, _ int) {
+		out := tensor.Data[T](c.Out)
+		for i := lo; i < hi; i++ {
+			var x [operandsMax][]T
+			for o, t := range c.In {
+				x[o] = of(&bl, o, i, tensor.Data[T](t))
 			}
-			out[j] = s
-			continue
+			f(out[i*bl.inner:(i+1)*bl.inner], x[0], x[1], x[2])
 		}
-		row := out[j*n : (j+1)*n]
-		add(row, row, dy[i*n:(i+1)*n])
+	}
+	flat := b.each(1, func(c *compute.Call, lo, hi, _ int) {
+		var x [operandsMax][]T
+		for o, t := range c.In {
+			if x[o] = tensor.Data[T](t); len(x[o]) > 1 || c.Out.Elems() == 1 {
+				x[o] = x[o][lo:hi]
+			}
+		}
+		f(tensor.Data[T](c.Out)[lo:hi], x[0], x[1], x[2])
+	})
+	rows := b.eachOf(func(*compute.Call) (int, int) { return bl.outer, bl.inner }, body)
+	return func(c *compute.Call) error {
+		bl = blocksOf(c.Out.Shape(), c.In)
+		if bl.outer == 1 {
+			return flat(c)
+		}
+		return rows(c)
 	}
 }
 
-func add[T tensor.Float](out, a, b []T) {
-	a, b = a[:len(out)], b[:len(out)]
-	for i := range out {
-		out[i] = a[i] + b[i]
+// binaryFunc is the operator on one block: an operand has the elements of out
+// or one. The third is used by Where alone.
+func (b *builder[T]) binaryFunc(op graph.Op) func(out, x, y, z []T) {
+	k := b.k
+	switch op {
+	case graph.Add:
+		return commutative(k.Add, k.AddScalar)
+	case graph.Mul:
+		return commutative(k.Mul, k.Scale)
+	case graph.Sub:
+		rest := pairwise(func(x, y T) T { return x - y })
+		return func(out, x, y, z []T) {
+			switch {
+			case len(x) == len(out) && len(y) == len(out):
+				k.Sub(out, x, y)
+			case len(x) == len(out):
+				k.AddScalar(out, x, -y[0])
+			default:
+				rest(out, x, y, z)
+			}
+		}
+	case graph.Div:
+		rest := pairwise(func(x, y T) T { return x / y })
+		return func(out, x, y, z []T) {
+			if len(x) == len(out) && len(y) == len(out) {
+				k.Div(out, x, y)
+				return
+			}
+			rest(out, x, y, z)
+		}
+	case graph.Maximum:
+		return pairwise(func(x, y T) T { return max(x, y) })
+	case graph.Minimum:
+		return pairwise(func(x, y T) T { return min(x, y) })
+	case graph.Less:
+		return pairwise(func(x, y T) T { return truth[T](x < y) })
+	case graph.LessEqual:
+		return pairwise(func(x, y T) T { return truth[T](x <= y) })
+	case graph.Equal:
+		return pairwise(func(x, y T) T { return truth[T](x == y) })
+	case graph.Where:
+		return where[T]
+	}
+	return nil
+}
+
+func truth[T tensor.Float](b bool) T {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func commutative[T tensor.Float](whole func(out, x, y []T), scalar func(out, x []T, alpha T)) func(out, x, y, z []T) {
+	return func(out, x, y, _ []T) {
+		switch {
+		case len(x) == len(out) && len(y) == len(out):
+			whole(out, x, y)
+		case len(x) == len(out):
+			scalar(out, x, y[0])
+		case len(y) == len(out):
+			scalar(out, y, x[0])
+		default: // both are repeated, to a third operand's size
+			scalar(out[:1], x, y[0])
+			fill(out, out[0])
+		}
 	}
 }
 
-func sub[T tensor.Float](out, a, b []T) {
-	a, b = a[:len(out)], b[:len(out)]
-	for i := range out {
-		out[i] = a[i] - b[i]
+// step is how far to go in an operand from element to element of n.
+func step[T any](x []T, n int) int {
+	if len(x) == n {
+		return 1
+	}
+	return 0
+}
+
+func pairwise[T tensor.Float](f func(x, y T) T) func(out, x, y, z []T) {
+	return func(out, x, y, _ []T) {
+		sx, sy := step(x, len(out)), step(y, len(out))
+		for i := range out {
+			out[i] = f(x[i*sx], y[i*sy])
+		}
 	}
 }
 
-func mul[T tensor.Float](out, a, b []T) {
-	a, b = a[:len(out)], b[:len(out)]
+func where[T tensor.Float](out, condition, x, y []T) {
+	sc, sx, sy := step(condition, len(out)), step(x, len(out)), step(y, len(out))
 	for i := range out {
-		out[i] = a[i] * b[i]
+		v := y[i*sy]
+		if condition[i*sc] != 0 {
+			v = x[i*sx]
+		}
+		out[i] = v
 	}
 }
 
-func addScalar[T tensor.Float](out, a []T, b T) {
-	a = a[:len(out)]
-	for i := range out {
-		out[i] = a[i] + b
-	}
-}
-
-func subScalar[T tensor.Float](out, a []T, b T) {
-	a = a[:len(out)]
-	for i := range out {
-		out[i] = a[i] - b
+// unbroadcast adds dy up to the shape of x, for each element in the order of
+// dy: whole columns of a matrix on threads, where that is all there is to it.
+func (b *builder[T]) unbroadcast() compute.Kernel {
+	columns := b.eachOf(func(c *compute.Call) (int, int) {
+		return c.Out.Elems(), c.In[0].Elems() / max(1, c.Out.Elems())
+	}, func(c *compute.Call, lo, hi, _ int) {
+		out, dy, width := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.Out.Elems()
+		clear(out[lo:hi])
+		for ; len(dy) > 0; dy = dy[width:] {
+			b.k.Add(out[lo:hi], out[lo:hi], dy[lo:hi])
+		}
+	})
+	return func(c *compute.Call) error {
+		bl := blocksOf(c.In[0].Shape(), c.In[1:2])
+		if c.Out.Elems() == bl.inner && !bl.single[0] {
+			return columns(c)
+		}
+		out, dy, n := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), bl.inner
+		clear(out)
+		for i := range bl.outer {
+			row, block := of(&bl, 0, i, out), dy[i*n:(i+1)*n]
+			if bl.single[0] {
+				row[0] += T(b.k.Sum(block))
+				continue
+			}
+			b.k.Add(row, row, block)
+		}
+		return nil
 	}
 }

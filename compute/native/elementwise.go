@@ -11,121 +11,78 @@ import (
 // unary returns the kernel of an operator that treats every element alone,
 // from one input or from two of the same shape; nil for others.
 func (b *builder[T]) unary(n *graph.Node) compute.Kernel {
+	k, alpha := b.k, T(n.Attr.Alpha)
 	switch n.Op {
 	case graph.Scale:
-		alpha := T(n.Attr.Alpha)
-		return one(func(out, x []T) { scale(out, x, alpha) })
+		return b.one(1, func(out, x []T) { k.Scale(out, x, alpha) })
 	case graph.Relu:
-		return one(relu[T])
+		return b.one(1, k.Relu)
+	case graph.LeakyRelu:
+		return b.one(1, func(out, x []T) { k.LeakyRelu(out, x, alpha) })
 	case graph.Sigmoid:
-		return one(b.math.sigm)
+		return b.one(4, k.Sigmoid)
 	case graph.Tanh:
-		return one(b.math.tanh)
+		return b.one(4, k.Tanh)
 	case graph.Exp:
-		return one(b.math.exps)
+		return b.one(3, k.Exp)
 	case graph.Log:
-		return one(logs[T])
+		return b.one(20, k.Log)
+	case graph.Gelu:
+		return b.one(4, k.Gelu)
+	case graph.Silu:
+		return b.one(4, k.Silu)
+	case graph.Softplus:
+		return b.one(40, softplus[T])
 	case graph.Square:
-		return one(square[T])
+		return b.one(1, k.Square)
+	case graph.Sqrt:
+		return b.one(2, k.Sqrt)
+	case graph.Rsqrt:
+		return b.one(2, k.Rsqrt)
+	}
+	return b.unaryGrad(n)
+}
+
+func (b *builder[T]) unaryGrad(n *graph.Node) compute.Kernel {
+	k, alpha := b.k, T(n.Attr.Alpha)
+	switch n.Op {
 	case graph.ReluGrad:
-		return two(reluGrad[T])
+		return b.two(1, k.ReluGrad)
 	case graph.SigmoidGrad:
-		return two(sigmoidGrad[T])
+		return b.two(1, k.SigmoidGrad)
 	case graph.TanhGrad:
-		return two(tanhGrad[T])
+		return b.two(1, k.TanhGrad)
 	case graph.LogGrad:
-		return two(logGrad[T])
+		return b.two(2, func(out, x, dy []T) { k.Div(out, dy, x) })
 	case graph.SquareGrad:
-		return two(squareGrad[T])
+		return b.two(1, k.SquareGrad)
+	case graph.LeakyReluGrad:
+		return b.two(1, func(out, x, dy []T) { k.LeakyReluGrad(out, x, dy, alpha) })
+	case graph.GeluGrad:
+		return b.two(5, k.GeluGrad)
+	case graph.SiluGrad:
+		return b.two(5, k.SiluGrad)
 	}
 	return nil
 }
 
-func one[T tensor.Float](f func(out, x []T)) compute.Kernel {
-	return func(c *compute.Call) error {
-		f(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]))
-		return nil
-	}
+func (b *builder[T]) one(cost int, f func(out, x []T)) compute.Kernel {
+	return b.each(cost, func(c *compute.Call, lo, hi, _ int) {
+		f(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi])
+	})
 }
 
-func two[T tensor.Float](f func(out, a, b []T)) compute.Kernel {
-	return func(c *compute.Call) error {
-		f(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]))
-		return nil
-	}
+func (b *builder[T]) two(cost int, f func(out, x, y []T)) compute.Kernel {
+	return b.each(cost, func(c *compute.Call, lo, hi, _ int) {
+		f(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi], tensor.Data[T](c.In[1])[lo:hi])
+	})
 }
 
-// The kernels. out may be one of the inputs. Reslicing the inputs to the length
-// of out takes the bounds checks out of the loops.
-
-func scale[T tensor.Float](out, x []T, alpha T) {
+// softplus is max(x, 0) + log(1+exp(-|x|)), which never overflows.
+func softplus[T tensor.Float](out, x []T) {
 	x = x[:len(out)]
 	for i := range out {
-		out[i] = alpha * x[i]
-	}
-}
-
-// relu lets NaN pass, so that a broken run shows.
-func relu[T tensor.Float](out, x []T) {
-	x = x[:len(out)]
-	for i := range out {
-		v := x[i]
-		if v <= 0 {
-			v = 0
-		}
-		out[i] = v
-	}
-}
-
-func logs[T tensor.Float](out, x []T) {
-	x = x[:len(out)]
-	for i := range out {
-		out[i] = T(math.Log(float64(x[i])))
-	}
-}
-
-func square[T tensor.Float](out, x []T) {
-	x = x[:len(out)]
-	for i := range out {
-		out[i] = x[i] * x[i]
-	}
-}
-
-func reluGrad[T tensor.Float](out, y, dy []T) {
-	y, dy = y[:len(out)], dy[:len(out)]
-	for i := range out {
-		v := dy[i]
-		if !(y[i] > 0) {
-			v = 0
-		}
-		out[i] = v
-	}
-}
-
-func sigmoidGrad[T tensor.Float](out, y, dy []T) {
-	y, dy = y[:len(out)], dy[:len(out)]
-	for i := range out {
-		out[i] = dy[i] * y[i] * (1 - y[i])
-	}
-}
-
-func tanhGrad[T tensor.Float](out, y, dy []T) {
-	y, dy = y[:len(out)], dy[:len(out)]
-	for i := range out {
-		out[i] = dy[i] * (1 - y[i]*y[i])
-	}
-}
-
-func logGrad[T tensor.Float](out, x, dy []T) {
-	x, dy = x[:len(out)], dy[:len(out)]
-	for i := range out {
-		out[i] = dy[i] / x[i]
-	}
-}
-
-func squareGrad[T tensor.Float](out, x, dy []T) {
-	x, dy = x[:len(out)], dy[:len(out)]
-	for i := range out {
-		out[i] = 2 * x[i] * dy[i]
+		v := float64(x[i])
+		out[i] = T(max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))))
 	}
 }

@@ -2,131 +2,133 @@ package native
 
 import (
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/kernel"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
 
-// The blocking of a product of m×k by k×n. A panel of b, tileN·blockK elements,
-// stays in the first cache while all panels of a block of a pass it; a block of
-// a, blockM·blockK elements, stays in the second.
-const (
-	blockM = 128
-	blockN = 1024
-	blockK = 1024
-)
-
-// packs is the memory that operands are packed to; it grows to what the
-// largest product needs and is then kept.
-type packs[T tensor.Float] struct{ a, b []T }
-
-// matrix is a view of an operand: element (i, j) lies at i·row + j·col, and
-// one of the strides is 1.
-type matrix[T tensor.Float] struct {
-	data     []T
-	row, col int
-}
-
-func (b *builder[T]) matMul(c *compute.Call) error {
-	at, sa, sb := c.Node.Attr, c.In[0].Shape(), c.In[1].Shape()
-	x := matrix[T]{tensor.Data[T](c.In[0]), sa[1], 1}
-	k := sa[1]
-	if at.TransA {
-		x.row, x.col, k = 1, sa[1], sa[0]
+// products returns the kernel of a matrix product and of what is made of them;
+// nil for others.
+func (b *builder[T]) products(n *graph.Node) compute.Kernel {
+	switch n.Op {
+	case graph.MatMul:
+		m := &matMul[T]{b: b}
+		return m.run
+	case graph.CausalAttention:
+		return b.attention()
+	case graph.CausalAttentionGrad:
+		return b.attentionGrad()
+	case graph.FMInteraction, graph.FMInteractionGrad:
+		return b.factors(n.Op)
+	case graph.DotInteraction, graph.DotInteractionGrad:
+		return b.dots(n.Op)
 	}
-	y := matrix[T]{tensor.Data[T](c.In[1]), sb[1], 1}
-	if at.TransB {
-		y.row, y.col = 1, sb[1]
-	}
-	out := c.Out.Shape()
-	b.packs.multiply(tensor.Data[T](c.Out), x, y, out[0], out[1], k)
 	return nil
 }
 
-// multiply sets c, row-major m×n, to a·b. For each element the products are
-// added by ascending l within blocks of blockK, and the blocks in order.
-func (p *packs[T]) multiply(c []T, a, b matrix[T], m, n, k int) {
-	if k == 0 {
-		clear(c)
+// matMul is a node's product: batch products of [m k] by [k n], cut for threads
+// into a grid of rows × cols parts each.
+type matMul[T tensor.Float] struct {
+	b               *builder[T]
+	m, n, k         int
+	batch           int
+	ta, tb          bool
+	shared          bool // all products have the same b
+	rows, cols      int
+	stepM, stepN    int
+	out, left, back []T
+}
+
+// view is the operand of rows × cols, stored transposed or not.
+func view[T tensor.Float](data []T, rows, cols int, trans bool) kernel.Matrix[T] {
+	if trans {
+		return kernel.Matrix[T]{Data: data, Row: 1, Col: rows}
+	}
+	return kernel.Matrix[T]{Data: data, Row: cols, Col: 1}
+}
+
+func (p *matMul[T]) run(c *compute.Call) error {
+	at, sa, so := c.Node.Attr, c.In[0].Shape(), c.Out.Shape()
+	p.ta, p.tb = at.TransA, at.TransB
+	p.m, p.n = so[len(so)-2], so[len(so)-1]
+	p.k = sa[len(sa)-1]
+	if p.ta {
+		p.k = sa[len(sa)-2]
+	}
+	p.batch = so[:len(so)-2].Elems()
+	p.shared = len(c.In[1].Shape()) == 2
+	if p.shared && !p.ta {
+		p.m, p.batch = p.m*p.batch, 1 // the rows of all are rows of one
+	}
+	p.out, p.left, p.back = tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
+	if p.batch*p.m*p.n == 0 {
+		return nil
+	}
+	p.grid()
+	p.b.team.spread(p.batch*p.rows*p.cols, p)
+	p.out, p.left, p.back = nil, nil, nil
+	return nil
+}
+
+// grid chooses how to cut one product: not at all if there are many or they are
+// small, else such that the least is packed twice.
+func (p *matMul[T]) grid() {
+	p.rows, p.cols = 1, 1
+	tile, size := p.b.k.Tile, p.b.team.size
+	parts := size
+	if work := p.m * p.n * p.k; p.batch >= 4*size || work < 16*grain {
+		parts = 1
+	} else {
+		parts = min(parts, max(1, work/(8*grain)))
+	}
+	if parts > 1 {
+		best := -1
+		for rows := 1; rows <= parts; rows++ {
+			cols := parts / rows
+			// Packing of a once a column of the grid, of b once a row, and what
+			// the largest part has more than its share.
+			cost := cols*p.m*p.k + rows*p.n*p.k
+			over := split(p.m, rows, tile.Rows)*rows*split(p.n, cols, tile.Cols)*cols - p.m*p.n
+			cost += over * p.k / 16
+			cost += (parts - rows*cols) * p.m * p.n * p.k / (16 * parts)
+			if best < 0 || cost < best {
+				best, p.rows, p.cols = cost, rows, cols
+			}
+		}
+	}
+	p.stepM, p.stepN = split(p.m, p.rows, tile.Rows), split(p.n, p.cols, tile.Cols)
+}
+
+// split is the size of n parts of a whole, in multiples of a unit.
+func split(whole, n, unit int) int {
+	size := (whole + n - 1) / n
+	return (size + unit - 1) / unit * unit
+}
+
+// part computes one part of one product.
+func (p *matMul[T]) part(i, worker int) {
+	row, col, batch := i%p.rows, i/p.rows%p.cols, i/(p.rows*p.cols)
+	out, left, back := p.out[batch*p.m*p.n:(batch+1)*p.m*p.n], p.left[batch*p.m*p.k:(batch+1)*p.m*p.k], p.back
+	if !p.shared {
+		back = back[batch*p.k*p.n : (batch+1)*p.k*p.n]
+	}
+	a, b := view(left, p.m, p.k, p.ta), view(back, p.k, p.n, p.tb)
+	i0, i1 := min(p.m, row*p.stepM), min(p.m, (row+1)*p.stepM)
+	j0, j1 := min(p.n, col*p.stepN), min(p.n, (col+1)*p.stepN)
+	product := &p.b.work[worker].product
+	if p.n > 1 {
+		product.Multiply(out, p.n, a, b, i0, i1, j0, j1, p.k)
 		return
 	}
-	for j := 0; j < n; j += blockN {
-		nb := min(blockN, n-j)
-		for l := 0; l < k; l += blockK {
-			kb := min(blockK, k-l)
-			p.b = pack(p.b, b, l, j, kb, nb, b.row, b.col, tileN)
-			for i := 0; i < m; i += blockM {
-				mb := min(blockM, m-i)
-				p.a = pack(p.a, a, i, l, kb, mb, a.col, a.row, tileM)
-				multiplyBlock(c[i*n+j:], n, p.a, p.b, mb, nb, kb, l > 0)
-			}
-		}
+	// A column is a row of the transposed product, or dot products.
+	if j0 == j1 {
+		return
 	}
-}
-
-// multiplyBlock multiplies packed blocks tile by tile into c, whose rows are ld
-// elements apart, and adds to what is there if add is set.
-func multiplyBlock[T tensor.Float](c []T, ld int, a, b []T, m, n, k int, add bool) {
-	var t [tileM * tileN]T
-	for j := 0; j < n; j += tileN {
-		bp := b[j*k : (j+tileN)*k]
-		for i := 0; i < m; i += tileM {
-			tile(&t, a[i*k:(i+tileM)*k], bp)
-			rows, cols := min(tileM, m-i), min(tileN, n-j)
-			for r := range rows {
-				dst, src := c[(i+r)*ld+j:(i+r)*ld+j+cols], t[r*tileN:r*tileN+cols]
-				if add {
-					for x, v := range src {
-						dst[x] += v
-					}
-					continue
-				}
-				copy(dst, src)
-			}
-		}
+	if p.ta {
+		product.Multiply(out, p.m, kernel.Matrix[T]{Data: back, Row: p.k, Col: 1}, kernel.Matrix[T]{Data: left, Row: p.m, Col: 1}, 0, 1, i0, i1, p.k)
+		return
 	}
-}
-
-// pack copies a block of s that starts at (i0, j0) into panels: width
-// neighbours across, for k steps along, the last panel filled up with zeros.
-// along and across are the strides of the two directions. It returns dst, grown
-// if needed.
-func pack[T tensor.Float](dst []T, s matrix[T], i0, j0, k, across, alongStride, acrossStride, width int) []T {
-	panels := (across + width - 1) / width
-	if need := panels * width * k; cap(dst) < need {
-		dst = make([]T, need)
-	} else {
-		dst = dst[:need]
-	}
-	start := i0*s.row + j0*s.col
-	for p := range panels {
-		panel := dst[p*width*k : (p+1)*width*k]
-		n := min(width, across-p*width)
-		if n < width {
-			clear(panel)
-		}
-		from := s.data[start+p*width*acrossStride:]
-		if acrossStride == 1 {
-			packRows(panel, from, n, width, k, alongStride)
-			continue
-		}
-		for x := range n {
-			packColumn(panel[x:], from[x*acrossStride:][:k], width)
-		}
-	}
-	return dst
-}
-
-// packRows copies k rows of n neighbours, stride apart, to rows of width.
-func packRows[T tensor.Float](panel, from []T, n, width, k, stride int) {
-	for l := range k {
-		copy(panel[l*width:], from[l*stride:][:n])
-	}
-}
-
-// packColumn copies neighbours to places width apart.
-func packColumn[T tensor.Float](panel, from []T, width int) {
-	at := 0
-	for _, v := range from {
-		panel[at] = v
-		at += width
+	for i := i0; i < i1; i++ {
+		out[i] = T(p.b.k.Dot(left[i*p.k:(i+1)*p.k], back))
 	}
 }

@@ -6,38 +6,47 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// move is for operators that only move or repeat values; nil for others.
-func move[T tensor.Float](op graph.Op) compute.Kernel {
-	switch op {
+// moves is for operators that only move or repeat values; nil for others.
+func (b *builder[T]) moves(n *graph.Node) compute.Kernel {
+	switch n.Op {
 	case graph.Const:
 		return func(c *compute.Call) error {
 			fill(tensor.Data[T](c.Out), T(c.Node.Attr.Value))
 			return nil
 		}
 	case graph.FillLike:
-		return func(c *compute.Call) error {
-			fill(tensor.Data[T](c.Out), tensor.Data[T](c.In[0])[0])
-			return nil
-		}
+		return b.each(1, func(c *compute.Call, lo, hi, _ int) {
+			fill(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[0])
+		})
 	case graph.Reshape, graph.ReshapeLike:
 		return func(c *compute.Call) error {
 			if c.Out != c.In[0] {
-				copy(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]))
+				copy(c.Out.Bytes(), c.In[0].Bytes())
 			}
 			return nil
 		}
+	case graph.Float:
+		return b.each(1, func(c *compute.Call, lo, hi, _ int) {
+			out := tensor.Data[T](c.Out)[lo:hi]
+			for i, v := range c.In[0].I64()[lo:hi] {
+				out[i] = T(v)
+			}
+		})
 	case graph.SpreadRows:
-		return func(c *compute.Call) error {
-			dim, out := c.Out.Shape()[1], tensor.Data[T](c.Out)
-			for i, v := range tensor.Data[T](c.In[0]) {
-				fill(out[i*dim:(i+1)*dim], v)
+		return b.eachRow(1, 1, func(c *compute.Call, lo, hi, _ int) {
+			dim, out, dy := lastDim(c.Out), tensor.Data[T](c.Out), tensor.Data[T](c.In[0])
+			for i := lo; i < hi; i++ {
+				fill(out[i*dim:(i+1)*dim], dy[i])
 			}
-			return nil
-		}
+		})
 	case graph.Concat:
 		return concat[T]
 	case graph.Slice, graph.PadSlice:
 		return slice[T]
+	case graph.Transpose:
+		return b.transpose()
+	case graph.Dropout:
+		return b.dropout(n)
 	}
 	return nil
 }
@@ -79,7 +88,68 @@ func slice[T tensor.Float](c *compute.Call) error {
 // copyColumns copies n columns of every row, from column fromAt of rows of
 // fromWidth to column toAt of rows of toWidth.
 func copyColumns[T tensor.Float](to, from []T, toWidth, toAt, fromWidth, fromAt, n, rows int) {
+	if n == 0 {
+		return
+	}
 	for r := range rows {
 		copy(to[r*toWidth+toAt:][:n], from[r*fromWidth+fromAt:][:n])
 	}
+}
+
+// transpose reorders dims: for every index of the outer dims of the result, a
+// run of its last dim, copied if it is the last dim of x as well.
+func (b *builder[T]) transpose() compute.Kernel {
+	var strides []int // in x, for every dim of the result
+	return b.eachOf(func(c *compute.Call) (int, int) {
+		in, perm := c.In[0].Shape(), c.Node.Attr.Perm
+		strides = grow(strides, len(perm))
+		for d, p := range perm {
+			strides[d] = in[p+1:].Elems()
+		}
+		n := max(1, c.Out.Shape()[len(perm)-1])
+		return c.Out.Elems() / n, 2*n + 8
+	}, func(c *compute.Call, lo, hi, _ int) {
+		out, x, shape := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.Out.Shape()
+		last := len(shape) - 1
+		n, stride := shape[last], strides[last]
+		for i := lo; i < hi; i++ {
+			at, rest := 0, i
+			for d := last - 1; d >= 0; d-- {
+				at += rest % shape[d] * strides[d]
+				rest /= shape[d]
+			}
+			dst := out[i*n : (i+1)*n]
+			if stride == 1 {
+				copy(dst, x[at:])
+				continue
+			}
+			for j := range dst {
+				dst[j] = x[at+j*stride]
+			}
+		}
+	})
+}
+
+// dropout keeps the elements that the mask of their example keeps.
+func (b *builder[T]) dropout(n *graph.Node) compute.Kernel {
+	seed, rate := n.Attr.Seed, n.Attr.Rate
+	scale := T(1 / (1 - rate))
+	return b.eachOf(func(c *compute.Call) (int, int) {
+		examples := c.In[1].Elems()
+		return examples, 4 * c.Out.Elems() / max(1, examples)
+	}, func(c *compute.Call, lo, hi, _ int) {
+		index := c.In[1].I64()
+		size := c.Out.Elems() / max(1, len(index))
+		for e := lo; e < hi; e++ {
+			mask := compute.MaskOf(seed, rate, c.Step, index[e])
+			out, x := at(tensor.Data[T](c.Out), e, size), at(tensor.Data[T](c.In[0]), e, size)
+			for i, v := range x {
+				if mask.Keeps(i) {
+					out[i] = v * scale
+				} else {
+					out[i] = 0
+				}
+			}
+		}
+	})
 }

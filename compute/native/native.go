@@ -1,40 +1,65 @@
-// Package native is the fast backend: tight loops over plain slices in
-// float32, and in float64 through the same generic code.
+// Package native is the fast backend: float32 and float64 on the processor,
+// with threads.
 //
-// Every family of operators has a file with its kernels, functions on plain
-// slices that know nothing of graphs. MatMul packs its operands into panels
-// and works them off in register tiles. Inner values share memory by lifetime,
-// and element-wise operators work in place.
+// The arithmetic is in internal/kernel, on plain slices: assembly where the
+// machine has AVX2 and FMA, portable Go elsewhere. Here every family of
+// operators has a file that says how shapes become calls of those, and how the
+// work is cut for threads. Inner values share memory by lifetime, and
+// element-wise operators work in place.
 //
-// Results are deterministic: every sum is taken in an order that depends on
-// shapes alone. A row of a product does not depend on how many rows there are.
+// Results are deterministic: every element is computed by one goroutine, in an
+// order that depends on shapes alone, so that they have the same bits for any
+// number of threads. A row of a product does not depend on how many rows there
+// are. Assembly and Go differ in products of matrices only.
 package native
 
 import (
 	"fmt"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/kernel"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
 
-// Backend implements compute.Backend. The zero value is ready.
-type Backend struct{}
+// Backend implements compute.Backend. The zero value is ready: one thread,
+// assembly where there is some.
+type Backend struct {
+	threads  int
+	fallback bool
+}
+
+// Option is a setting of New.
+type Option func(*Backend)
+
+// Threads lets a program use n goroutines at a time, the caller's among them.
+// They live while a Run lasts.
+func Threads(n int) Option { return func(b *Backend) { b.threads = n } }
+
+// Fallback keeps to portable Go, as on machines without the assembly.
+func Fallback() Option { return func(b *Backend) { b.fallback = true } }
 
 // New returns the backend.
-func New() compute.Backend { return Backend{} }
+func New(options ...Option) compute.Backend {
+	var b Backend
+	for _, o := range options {
+		o(&b)
+	}
+	return b
+}
 
 // Name returns "native".
 func (Backend) Name() string { return "native" }
 
 // Compile makes a program whose inner values share memory by lifetime and whose
-// products share one pair of packing buffers.
-func (Backend) Compile(seg *graph.Segment) (compute.Program, error) {
-	f32 := builder[float32]{packs: &packs[float32]{}, math: math32()}
-	f64 := builder[float64]{packs: &packs[float64]{}, math: math64()}
-	return compute.Build(seg, compute.Options{Reuse: true, InPlace: inPlace, Kernel: func(n *graph.Node) (compute.Kernel, error) {
+// kernels share their threads and scratch memory.
+func (b Backend) Compile(seg *graph.Segment) (compute.Program, error) {
+	asm := kernel.Assembly() && !b.fallback
+	t := newTeam(b.threads)
+	f32, f64 := newBuilder[float32](t, asm), newBuilder[float64](t, asm)
+	p, err := compute.Build(seg, compute.Options{Reuse: true, InPlace: inPlace, Kernel: func(n *graph.Node) (compute.Kernel, error) {
 		k := f32.kernel(n)
-		if n.DType == tensor.F64 {
+		if floatType(n) == tensor.F64 {
 			k = f64.kernel(n)
 		}
 		if k == nil {
@@ -42,47 +67,98 @@ func (Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 		}
 		return k, nil
 	}})
+	if err != nil {
+		return nil, err
+	}
+	return &program{p, t}, nil
+}
+
+// floatType is the dtype that a node computes in: that of its result or, where
+// this is whole numbers, of its input.
+func floatType(n *graph.Node) tensor.DType {
+	if !n.DType.IsFloat() && len(n.In) > 0 {
+		return n.In[0].DType
+	}
+	return n.DType
+}
+
+// program is a compiled segment with its threads.
+type program struct {
+	compute.Program
+	team *team
+}
+
+// Run implements compute.Program.
+func (p *program) Run(step int64, in, out []*tensor.Tensor) error {
+	defer p.team.dismiss()
+	return p.Program.Run(step, in, out)
 }
 
 // builder makes the kernels of one program.
 type builder[T tensor.Float] struct {
-	packs *packs[T]
-	math  functions[T]
+	team *team
+	k    *kernel.Table[T]
+	work []scratch[T] // of every worker
+}
+
+// scratch is what one worker needs to itself. It grows to what the largest
+// kernel needs and stays.
+type scratch[T tensor.Float] struct {
+	product kernel.Product[T]
+	a, b    []T
+}
+
+func newBuilder[T tensor.Float](t *team, asm bool) *builder[T] {
+	b := &builder[T]{team: t, k: kernel.For[T](asm), work: make([]scratch[T], t.size)}
+	for i := range b.work {
+		b.work[i].product.Tile = b.k.Tile
+	}
+	return b
+}
+
+// grow returns memory of n elements, s if it is large enough.
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
 }
 
 // kernel returns what computes a node, nil if there is nothing.
 func (b *builder[T]) kernel(n *graph.Node) compute.Kernel {
-	switch n.Op {
-	case graph.MatMul:
-		return b.matMul
-	case graph.Sum, graph.SumRows, graph.Count, graph.Unbroadcast:
-		return reduction[T](n.Op)
-	case graph.Softmax, graph.SoftmaxGrad, graph.SoftmaxLoss, graph.SoftmaxLossGrad:
-		return b.softmaxKernel(n.Op)
-	case graph.LogisticLoss, graph.LogisticGrad, graph.SquaredLoss, graph.SquaredGrad:
-		return pointLoss[T](n.Op)
-	case graph.GatherRows, graph.Gather, graph.GatherGrad, graph.Bag, graph.BagGrad:
-		return rowsKernel[T](n.Op)
-	case graph.Update, graph.UpdateRows:
+	for _, family := range []func(*graph.Node) compute.Kernel{
+		b.unary, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images,
+	} {
+		if k := family(n); k != nil {
+			return k
+		}
+	}
+	if n.Op == graph.Update || n.Op == graph.UpdateRows {
 		return compute.UpdateKernel[T](n)
-	case graph.Add, graph.Sub, graph.Mul:
-		return binary[T](n.Op)
 	}
-	if k := b.unary(n); k != nil {
-		return k
-	}
-	return move[T](n.Op)
+	return nil
 }
 
 // inPlace lists the inputs whose memory a result may take over: those that are
 // read, element by element, no later than the result is written there.
 func inPlace(n *graph.Node) []int {
 	switch n.Op {
-	case graph.Add, graph.Sub, graph.Mul, graph.Scale, graph.Relu, graph.Sigmoid, graph.Tanh,
-		graph.Exp, graph.Log, graph.Square, graph.Softmax, graph.Reshape, graph.ReshapeLike,
+	case graph.Add, graph.Sub, graph.Mul, graph.Div:
+		// The second operand as well, if it is as large as the result.
+		if n.In[0].Shape.Equal(n.In[1].Shape) && n.In[0].Shape.Equal(n.Shape) {
+			return []int{0, 1}
+		}
+		if n.In[0].Shape.Equal(n.Shape) {
+			return []int{0}
+		}
+		return nil
+	case graph.Scale, graph.Relu, graph.Sigmoid, graph.Tanh, graph.Exp, graph.Log, graph.Square,
+		graph.Sqrt, graph.Rsqrt, graph.LeakyRelu, graph.Gelu, graph.Silu, graph.Softplus,
+		graph.Softmax, graph.Reshape, graph.ReshapeLike, graph.LayerNorm, graph.RMSNorm,
 		graph.LogisticGrad, graph.SquaredGrad, graph.SoftmaxLossGrad:
 		return []int{0}
-	case graph.ReluGrad, graph.SigmoidGrad, graph.TanhGrad, graph.LogGrad, graph.SquareGrad, graph.SoftmaxGrad:
+	case graph.ReluGrad, graph.SigmoidGrad, graph.TanhGrad, graph.LogGrad, graph.SquareGrad, graph.SoftmaxGrad,
+		graph.LeakyReluGrad, graph.GeluGrad, graph.SiluGrad:
 		return []int{1, 0}
 	}
 	return nil

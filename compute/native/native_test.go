@@ -14,6 +14,11 @@ import (
 // TestConformance proves that native computes what ref does.
 func TestConformance(t *testing.T) { computetest.Run(t, native.New(), tensor.F32, tensor.F64) }
 
+// TestConformanceOfFallback proves the same of portable Go on threads.
+func TestConformanceOfFallback(t *testing.T) {
+	computetest.Run(t, native.New(native.Fallback(), native.Threads(2)), tensor.F32, tensor.F64)
+}
+
 // TestRowsDoNotDependOnBatch proves that a row of a product has the same bits
 // in a batch of any size, over several blocks in every dim: two ranks that cut
 // a batch differently compute the same rows.
@@ -26,7 +31,7 @@ func TestRowsDoNotDependOnBatch(t *testing.T) {
 			if tb {
 				shape = []int{n, k}
 			}
-			p, in, out := whole(t, g, g.MatMulT(g.Input("x", k), g.Variable("w", graph.Init{}, shape...), false, tb))
+			p, in, out := whole(t, g, nil, g.MatMulT(g.Input("x", k), g.Variable("w", graph.Init{}, shape...), false, tb))
 			in[0] = tensor.From(x, len(x)/k, k)
 			if err := p.Run(0, in, out); err != nil {
 				t.Fatal(err)

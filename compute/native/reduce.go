@@ -8,135 +8,172 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-func reduction[T tensor.Float](op graph.Op) compute.Kernel {
-	switch op {
+// reductions returns the kernel of an operator that sums or chooses, nil for
+// others.
+func (b *builder[T]) reductions(n *graph.Node) compute.Kernel {
+	switch n.Op {
 	case graph.Sum:
-		return func(c *compute.Call) error {
-			c.Out.SetScalar(sum(tensor.Data[T](c.In[0])))
-			return nil
-		}
+		return b.sum()
 	case graph.SumRows:
+		return b.eachRow(0, 1, func(c *compute.Call, lo, hi, _ int) {
+			out, x, dim := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), lastDim(c.In[0])
+			for i := lo; i < hi; i++ {
+				out[i] = T(b.k.Sum(x[i*dim : (i+1)*dim]))
+			}
+		})
+	case graph.Count:
 		return func(c *compute.Call) error {
-			sumRows(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.In[0].Shape()[1])
+			c.Out.SetScalar(float64(c.In[0].Shape()[0]))
 			return nil
 		}
 	case graph.Unbroadcast:
-		return func(c *compute.Call) error {
-			unbroadcast(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.In[0].Shape(), c.In[1].Shape())
-			return nil
-		}
+		return b.unbroadcast()
+	case graph.SumAxis, graph.Mean:
+		return b.eachOuter(0, b.sumAxis)
+	case graph.Max:
+		return b.eachOuter(0, maxAxis[T])
+	case graph.ArgMax:
+		return b.eachOuter(0, argMax[T])
+	case graph.SpreadAxis, graph.MeanGrad:
+		return b.eachOuter(1, b.spreadAxis)
+	case graph.MaxGrad:
+		return b.eachOuter(1, maxGrad[T])
 	}
+	return nil
+}
+
+// sumBlock is how many elements are added up in one go: the sum of these sums
+// does not depend on who took which.
+const sumBlock = 1 << 15
+
+// sum adds blocks on threads, and then their sums.
+func (b *builder[T]) sum() compute.Kernel {
+	var sums []float64
+	blocks := b.eachOf(func(*compute.Call) (int, int) { return len(sums), sumBlock }, func(c *compute.Call, lo, hi, _ int) {
+		x := tensor.Data[T](c.In[0])
+		for i := lo; i < hi; i++ {
+			sums[i] = b.k.Sum(x[i*sumBlock : min(len(x), (i+1)*sumBlock)])
+		}
+	})
 	return func(c *compute.Call) error {
-		c.Out.SetScalar(float64(c.In[0].Shape()[0]))
-		return nil
-	}
-}
-
-// sum adds in float64, in four interleaved sums that do not wait for each other.
-func sum[T tensor.Float](x []T) float64 {
-	var s0, s1, s2, s3 float64
-	for len(x) >= 4 {
-		s0, s1, s2, s3 = s0+float64(x[0]), s1+float64(x[1]), s2+float64(x[2]), s3+float64(x[3])
-		x = x[4:]
-	}
-	for _, v := range x {
-		s0 += float64(v)
-	}
-	return s0 + s1 + (s2 + s3)
-}
-
-func sumRows[T tensor.Float](out, x []T, dim int) {
-	for i := range out {
-		out[i] = T(sum(x[i*dim : (i+1)*dim]))
-	}
-}
-
-func (b *builder[T]) softmaxKernel(op graph.Op) compute.Kernel {
-	switch op {
-	case graph.Softmax:
-		return func(c *compute.Call) error {
-			softmax(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.Out.Shape()[1], b.math.exp)
-			return nil
-		}
-	case graph.SoftmaxGrad:
-		return func(c *compute.Call) error {
-			softmaxGrad(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), c.Out.Shape()[1])
-			return nil
-		}
-	}
-	return func(c *compute.Call) error {
-		z, y, classes := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), c.In[0].Shape()[1]
-		if err := compute.CheckClasses(y, classes); err != nil {
+		sums = grow(sums, (c.In[0].Elems()+sumBlock-1)/sumBlock)
+		if err := blocks(c); err != nil {
 			return err
 		}
-		if op == graph.SoftmaxLoss {
-			c.Out.SetScalar(softmaxLoss(z, y, classes, b.math.exp))
-			return nil
+		total := 0.0
+		for _, s := range sums {
+			total += s
 		}
-		softmaxLossGrad(tensor.Data[T](c.Out), z, y, T(c.In[2].Scalar()), classes, b.math.exp)
+		c.Out.SetScalar(total)
 		return nil
 	}
 }
 
-// softmax is exp(z - max)/Σexp(z - max) a row. out may be z.
-func softmax[T tensor.Float](out, z []T, classes int, exp func(T) T) {
-	for len(z) > 0 {
-		row, dst := z[:classes], out[:classes]
-		top, s := maximum(row), 0.0
-		for j, v := range row {
-			e := exp(v - top)
-			dst[j] = e
-			s += float64(e)
+// axis is a tensor seen as [outer n inner] around one of its dims.
+type axis struct{ outer, n, inner int }
+
+func axisOf(s tensor.Shape, at int) axis {
+	return axis{s[:at].Elems(), s[at], s[at+1:].Elems()}
+}
+
+// eachOuter makes a kernel of a body over the outer blocks of input k.
+func (b *builder[T]) eachOuter(k int, body func(c *compute.Call, a axis, lo, hi int)) compute.Kernel {
+	return b.eachOf(func(c *compute.Call) (int, int) {
+		a := axisOf(c.In[k].Shape(), c.Node.Attr.Axis)
+		return a.outer, max(a.n, 1) * a.inner
+	}, func(c *compute.Call, lo, hi, _ int) {
+		body(c, axisOf(c.In[k].Shape(), c.Node.Attr.Axis), lo, hi)
+	})
+}
+
+// sumAxis is SumAxis and Mean. The mean of nothing is 0.
+func (b *builder[T]) sumAxis(c *compute.Call, a axis, lo, hi int) {
+	out, x := tensor.Data[T](c.Out), tensor.Data[T](c.In[0])
+	divisor := 1.0
+	if c.Node.Op == graph.Mean {
+		divisor = float64(max(1, a.n))
+	}
+	for o := lo; o < hi; o++ {
+		if a.inner == 1 {
+			out[o] = T(b.k.Sum(x[o*a.n:(o+1)*a.n]) / divisor)
+			continue
 		}
-		scale(dst, dst, T(1/s))
-		z, out = z[classes:], out[classes:]
+		dst := out[o*a.inner : (o+1)*a.inner]
+		clear(dst)
+		for i := range a.n {
+			at := (o*a.n + i) * a.inner
+			b.k.Add(dst, dst, x[at:at+a.inner])
+		}
+		if divisor != 1 {
+			b.k.Scale(dst, dst, T(1/divisor))
+		}
 	}
 }
 
-// softmaxGrad is y·(dy - Σ y·dy) a row. out may be y or dy.
-func softmaxGrad[T tensor.Float](out, y, dy []T, classes int) {
-	for len(y) > 0 {
-		row, grad, dst := y[:classes], dy[:classes], out[:classes]
-		dot := 0.0
-		for j, v := range row {
-			dot += float64(v) * float64(grad[j])
+// spreadAxis is SpreadAxis and MeanGrad.
+func (b *builder[T]) spreadAxis(c *compute.Call, a axis, lo, hi int) {
+	out, dy, alpha := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), T(1)
+	if c.Node.Op == graph.MeanGrad {
+		alpha = T(1 / float64(max(1, a.n)))
+	}
+	for o := lo; o < hi; o++ {
+		src := dy[o*a.inner : (o+1)*a.inner]
+		for i := range a.n {
+			at := (o*a.n + i) * a.inner
+			b.k.Scale(out[at:at+a.inner], src, alpha)
 		}
-		for j, v := range row {
-			dst[j] = v * (grad[j] - T(dot))
-		}
-		y, dy, out = y[classes:], dy[classes:], out[classes:]
 	}
 }
 
-// softmaxLoss is Σ max + log Σexp(z - max) - z_y, added up in float64.
-func softmaxLoss[T tensor.Float](z, y []T, classes int, exp func(T) T) float64 {
-	loss := 0.0
-	for i, label := range y {
-		row := z[i*classes : (i+1)*classes]
-		top, s := maximum(row), 0.0
-		for _, v := range row {
-			s += float64(exp(v - top))
+// first returns where along the axis the first maximum is, of n elements that
+// lie stride apart. NaN is greater than any number.
+func first[T tensor.Float](x []T, n, stride int) int {
+	best := 0
+	for i := range n {
+		v, top := x[i*stride], x[best*stride]
+		if top != top {
+			return best
 		}
-		loss += float64(top) + math.Log(s) - float64(row[int(label)])
+		if v > top || v != v {
+			best = i
+		}
 	}
-	return loss
+	return best
 }
 
-// softmaxLossGrad is (softmax(z) - onehot(y))·dy. out may be z.
-func softmaxLossGrad[T tensor.Float](out, z, y []T, dy T, classes int, exp func(T) T) {
-	softmax(out, z, classes, exp)
-	for i, label := range y {
-		out[i*classes+int(label)]--
-	}
-	if dy != 1 {
-		scale(out, out, dy)
+func maxAxis[T tensor.Float](c *compute.Call, a axis, lo, hi int) {
+	out, x := tensor.Data[T](c.Out), tensor.Data[T](c.In[0])
+	for o := lo; o < hi; o++ {
+		for i := range a.inner {
+			if a.n == 0 {
+				out[o*a.inner+i] = T(math.Inf(-1))
+				continue
+			}
+			block := x[o*a.n*a.inner+i:]
+			out[o*a.inner+i] = block[first(block, a.n, a.inner)*a.inner]
+		}
 	}
 }
 
-func maximum[T tensor.Float](x []T) T {
-	top := T(math.Inf(-1))
-	for _, v := range x {
-		top = max(top, v)
+func argMax[T tensor.Float](c *compute.Call, a axis, lo, hi int) {
+	out, x := c.Out.I64(), tensor.Data[T](c.In[0])
+	for o := lo; o < hi; o++ {
+		for i := range a.inner {
+			out[o*a.inner+i] = 0
+			if a.n > 0 {
+				out[o*a.inner+i] = int64(first(x[o*a.n*a.inner+i:], a.n, a.inner))
+			}
+		}
 	}
-	return top
+}
+
+func maxGrad[T tensor.Float](c *compute.Call, a axis, lo, hi int) {
+	out, dy, x := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
+	clear(out[lo*a.n*a.inner : hi*a.n*a.inner])
+	for o := lo; o < hi && a.n > 0; o++ {
+		for i := range a.inner {
+			at := o*a.n*a.inner + i
+			out[at+first(x[at:], a.n, a.inner)*a.inner] = dy[o*a.inner+i]
+		}
+	}
 }

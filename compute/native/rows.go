@@ -6,115 +6,141 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// rowsKernel is for operators that read or add up rows by index. Ids and
-// offsets are checked in a pass of their own, after which the loops trust them.
-func rowsKernel[T tensor.Float](op graph.Op) compute.Kernel {
-	switch op {
+// rows returns the kernel of an operator that reads or adds up rows by index,
+// nil for others. Ids and offsets are checked in a pass of their own, after
+// which the loops trust them.
+//
+// What adds to rows is cut for threads by the rows that are added to: each
+// thread passes over all entries and takes those of its rows, in order.
+func (b *builder[T]) rows(n *graph.Node) compute.Kernel {
+	byRow := func(body func(c *compute.Call, lo, hi, worker int)) compute.Kernel {
+		return b.eachOf(func(c *compute.Call) (int, int) {
+			rows := c.Out.Shape()[0]
+			return rows, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, rows)
+		}, body)
+	}
+	switch n.Op {
 	case graph.GatherRows, graph.Gather:
+		gather := b.eachOf(func(c *compute.Call) (int, int) {
+			return c.Out.Shape()[0], c.Out.Shape()[1] + 8
+		}, gather[T])
 		return func(c *compute.Call) error {
-			ids, s := c.In[1].I64(), c.In[0].Shape()
-			if err := compute.CheckIDs(ids, s[0]); err != nil {
+			if err := compute.CheckIDs(c.In[1].I64(), c.In[0].Shape()[0]); err != nil {
 				return err
 			}
-			gather(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), ids, s[1])
-			return nil
+			return gather(c)
 		}
 	case graph.GatherGrad:
+		add := byRow(b.gatherGrad)
 		return func(c *compute.Call) error {
-			ids, s := c.In[1].I64(), c.Out.Shape()
-			if err := compute.CheckIDs(ids, s[0]); err != nil {
+			if err := compute.CheckIDs(c.In[1].I64(), c.Out.Shape()[0]); err != nil {
 				return err
 			}
-			gatherGrad(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), ids, s[1])
-			return nil
+			return add(c)
 		}
+	case graph.Bag:
+		return bags(func(c *compute.Call) int { return c.In[0].Shape()[0] }, b.eachOf(func(c *compute.Call) (int, int) {
+			bags := c.Out.Shape()[0]
+			return bags, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, bags)
+		}, b.bag))
+	case graph.BagGrad:
+		return bags(func(c *compute.Call) int { return c.Out.Shape()[0] }, byRow(b.bagGrad))
 	}
-	kernel, shapeOf := bag[T], func(c *compute.Call) tensor.Shape { return c.In[0].Shape() }
-	if op == graph.BagGrad {
-		kernel, shapeOf = bagGrad[T], func(c *compute.Call) tensor.Shape { return c.Out.Shape() }
-	}
+	return nil
+}
+
+// bags checks offsets and ids before a kernel runs.
+func bags(rows func(c *compute.Call) int, k compute.Kernel) compute.Kernel {
 	return func(c *compute.Call) error {
-		ids, offsets, s := c.In[1].I64(), c.In[2].I64(), shapeOf(c)
+		ids, offsets := c.In[1].I64(), c.In[2].I64()
 		if err := compute.CheckOffsets(offsets, len(ids)); err != nil {
 			return err
 		}
-		if err := compute.CheckIDs(ids, s[0]); err != nil {
+		if err := compute.CheckIDs(ids, rows(c)); err != nil {
 			return err
 		}
-		kernel(tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), ids, offsets, tensor.Data[T](c.In[3]), s[1])
-		return nil
+		return k(c)
 	}
 }
 
-func gather[T tensor.Float](out, rows []T, ids []int64, dim int) {
+func gather[T tensor.Float](c *compute.Call, lo, hi, _ int) {
+	out, rows, ids, dim := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.In[1].I64(), c.Out.Shape()[1]
 	if dim == 1 {
-		out = out[:len(ids)]
-		for e, id := range ids {
-			out[e] = rows[id]
+		for e := lo; e < hi; e++ {
+			out[e] = rows[ids[e]]
 		}
 		return
 	}
-	for e, id := range ids {
-		copy(out[e*dim:(e+1)*dim], rows[int(id)*dim:])
+	for e := lo; e < hi; e++ {
+		copy(out[e*dim:(e+1)*dim], rows[int(ids[e])*dim:])
 	}
 }
 
-func gatherGrad[T tensor.Float](out, dy []T, ids []int64, dim int) {
-	clear(out)
+func (b *builder[T]) gatherGrad(c *compute.Call, lo, hi, _ int) {
+	out, dy, ids, dim := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.In[1].I64(), c.Out.Shape()[1]
+	clear(out[lo*dim : hi*dim])
 	for e, id := range ids {
-		row := out[int(id)*dim : int(id+1)*dim]
-		add(row, row, dy[e*dim:(e+1)*dim])
+		if i := int(id); i >= lo && i < hi {
+			row := out[i*dim : (i+1)*dim]
+			b.k.Add(row, row, dy[e*dim:(e+1)*dim])
+		}
 	}
+}
+
+// share is what an entry of a bag of n entries counts beside its weight.
+func share[T tensor.Float](mean bool, n int64) T {
+	if mean && n > 0 {
+		return 1 / T(n)
+	}
+	return 1
 }
 
 // bag adds up the weighted rows of each bag, in order of entry.
-func bag[T tensor.Float](out, rows []T, ids, offsets []int64, weights []T, dim int) {
-	if dim == 1 {
-		bagScalars(out, rows, ids, offsets, weights)
-		return
-	}
-	clear(out)
-	for b := range len(offsets) - 1 {
-		dst := out[b*dim : (b+1)*dim]
-		for e := offsets[b]; e < offsets[b+1]; e++ {
-			id := int(ids[e])
-			addScaled(dst, rows[id*dim:(id+1)*dim], weights[e])
+func (b *builder[T]) bag(c *compute.Call, lo, hi, _ int) {
+	out, rows, weights := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[3])
+	ids, offsets, dim := c.In[1].I64(), c.In[2].I64(), c.Out.Shape()[1]
+	for i := lo; i < hi; i++ {
+		from, to := offsets[i], offsets[i+1]
+		dst := out[i*dim : (i+1)*dim]
+		if dim == 1 {
+			var s T
+			w := weights[from:to]
+			for e, id := range ids[from:to] {
+				s += T(w[e] * rows[id])
+			}
+			dst[0] = s
+		} else {
+			clear(dst)
+			for e := from; e < to; e++ {
+				id := int(ids[e])
+				b.k.AddScaled(dst, dst, rows[id*dim:(id+1)*dim], weights[e])
+			}
 		}
-	}
-}
-
-// bagScalars is bag for rows of one element: the linear part of sparse models.
-func bagScalars[T tensor.Float](out, rows []T, ids, offsets []int64, weights []T) {
-	for b := range len(offsets) - 1 {
-		lo, hi := offsets[b], offsets[b+1]
-		w := weights[lo:hi]
-		var s T
-		for e, id := range ids[lo:hi] {
-			s += w[e] * rows[id]
+		if c.Node.Attr.Mean && to > from {
+			b.k.Scale(dst, dst, share[T](true, to-from))
 		}
-		out[b] = s
 	}
 }
 
 // bagGrad adds the weighted gradient of each bag to the rows of its entries.
-func bagGrad[T tensor.Float](out, dy []T, ids, offsets []int64, weights []T, dim int) {
-	clear(out)
-	for b := range len(offsets) - 1 {
-		grad := dy[b*dim : (b+1)*dim]
-		for e := offsets[b]; e < offsets[b+1]; e++ {
+func (b *builder[T]) bagGrad(c *compute.Call, lo, hi, _ int) {
+	out, dy, weights := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[3])
+	ids, offsets, dim := c.In[1].I64(), c.In[2].I64(), c.Out.Shape()[1]
+	clear(out[lo*dim : hi*dim])
+	for i := range len(offsets) - 1 {
+		grad, part := dy[i*dim:(i+1)*dim], share[T](c.Node.Attr.Mean, offsets[i+1]-offsets[i])
+		for e := offsets[i]; e < offsets[i+1]; e++ {
 			id := int(ids[e])
-			if dim == 1 {
-				out[id] += weights[e] * grad[0]
+			if id < lo || id >= hi {
 				continue
 			}
-			addScaled(out[id*dim:(id+1)*dim], grad, weights[e])
+			w := weights[e] * part
+			if dim == 1 {
+				out[id] += T(w * grad[0])
+				continue
+			}
+			row := out[id*dim : (id+1)*dim]
+			b.k.AddScaled(row, row, grad, w)
 		}
-	}
-}
-
-func addScaled[T tensor.Float](out, x []T, alpha T) {
-	x = x[:len(out)]
-	for i := range out {
-		out[i] += alpha * x[i]
 	}
 }

@@ -172,6 +172,20 @@ func scaleMul[T tensor.Float](out, x, gain []T, alpha T) {
 	}
 }
 
+func normGrad[T tensor.Float](out, t, x []T, mean, inv, shift, slope T) {
+	t, x = t[:len(out)], x[:len(out)]
+	for i := range out {
+		out[i] = (t[i] - shift - T((x[i]-mean)*slope)) * inv
+	}
+}
+
+func addNormProducts[T tensor.Float](out, x, dy []T, mean, inv T) {
+	x, dy = x[:len(out)], dy[:len(out)]
+	for i := range out {
+		out[i] += T(T((x[i]-mean)*inv) * dy[i])
+	}
+}
+
 func softmaxGrad[T tensor.Float](out, y, dy []T, alpha T) {
 	y, dy = y[:len(out)], dy[:len(out)]
 	for i := range out {

@@ -104,6 +104,16 @@ func normalizeAVX(out *float32, x *float32, gain *float32, bias *float32, n int,
 //go:noescape
 func scaleMulAVX(out *float32, x *float32, gain *float32, n int, alpha float32)
 
+// normGradAVX is out = (t - shift - (x - mean)·slope)·inv, for n elements, a multiple of 8.
+//
+//go:noescape
+func normGradAVX(out *float32, t *float32, x *float32, n int, mean float32, inv float32, shift float32, slope float32)
+
+// addNormProductsAVX is out = a + (x - mean)·inv·dy, for n elements, a multiple of 8.
+//
+//go:noescape
+func addNormProductsAVX(out *float32, a *float32, x *float32, dy *float32, n int, mean float32, inv float32)
+
 // softmaxGradAVX is out = y·(dy - alpha), for n elements, a multiple of 8.
 //
 //go:noescape

@@ -522,6 +522,69 @@ done:
 	VZEROUPPER
 	RET
 
+// func normGradAVX(out *float32, t *float32, x *float32, n int, mean float32, inv float32, shift float32, slope float32)
+// Requires: AVX
+TEXT ·normGradAVX(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         t+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS mean+32(FP), Y0
+	VBROADCASTSS inv+36(FP), Y1
+	VBROADCASTSS shift+40(FP), Y2
+	VBROADCASTSS slope+44(FP), Y3
+	XORQ         SI, SI
+	SHRQ         $0x03, BX
+	JZ           done
+
+loop:
+	VMOVUPS (CX)(SI*4), Y4
+	VMOVUPS (DX)(SI*4), Y5
+	VSUBPS  Y0, Y5, Y5
+	VMULPS  Y3, Y5, Y5
+	VSUBPS  Y2, Y4, Y4
+	VSUBPS  Y5, Y4, Y4
+	VMULPS  Y1, Y4, Y4
+	VMOVUPS Y4, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	DECQ    BX
+	JNZ     loop
+
+done:
+	VZEROUPPER
+	RET
+
+// func addNormProductsAVX(out *float32, a *float32, x *float32, dy *float32, n int, mean float32, inv float32)
+// Requires: AVX
+TEXT ·addNormProductsAVX(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         dy+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSS mean+40(FP), Y0
+	VBROADCASTSS inv+44(FP), Y1
+	XORQ         DI, DI
+	SHRQ         $0x03, SI
+	JZ           done
+
+loop:
+	VMOVUPS (CX)(DI*4), Y2
+	VMOVUPS (DX)(DI*4), Y3
+	VMOVUPS (BX)(DI*4), Y4
+	VSUBPS  Y0, Y3, Y3
+	VMULPS  Y1, Y3, Y3
+	VMULPS  Y4, Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (AX)(DI*4)
+	ADDQ    $0x08, DI
+	DECQ    SI
+	JNZ     loop
+
+done:
+	VZEROUPPER
+	RET
+
 // func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
 // Requires: AVX
 TEXT ·softmaxGradAVX(SB), NOSPLIT, $0-36

@@ -66,5 +66,15 @@ func normalizeAVX(out *float32, x *float32, gain *float32, bias *float32, n int,
 // scaleMulAVX is out = alpha·x·gain, for n elements, a multiple of 8.
 func scaleMulAVX(out *float32, x *float32, gain *float32, n int, alpha float32) { panic(elsewhere) }
 
+// normGradAVX is out = (t - shift - (x - mean)·slope)·inv, for n elements, a multiple of 8.
+func normGradAVX(out *float32, t *float32, x *float32, n int, mean float32, inv float32, shift float32, slope float32) {
+	panic(elsewhere)
+}
+
+// addNormProductsAVX is out = a + (x - mean)·inv·dy, for n elements, a multiple of 8.
+func addNormProductsAVX(out *float32, a *float32, x *float32, dy *float32, n int, mean float32, inv float32) {
+	panic(elsewhere)
+}
+
 // softmaxGradAVX is out = y·(dy - alpha), for n elements, a multiple of 8.
 func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32) { panic(elsewhere) }

@@ -29,7 +29,9 @@ func (m Matrix[T]) from(i, j int) Matrix[T] {
 // operands to. Several goroutines may compute different parts of one c, each
 // with a Product of its own.
 type Product[T tensor.Float] struct {
-	Tile   *Tile[T]
+	Tile *Tile[T]
+	// Add makes Multiply add to what c holds.
+	Add    bool
 	a, b   []T
 	corner []T // a tile of c on its way to the edge
 }
@@ -60,7 +62,7 @@ func (p *Product[T]) Multiply(c []T, ld int, a, b Matrix[T], i0, i1, j0, j1, k i
 	}
 	c = c[i0*ld+j0:]
 	if k == 0 {
-		for i := range m {
+		for i := 0; i < m && !p.Add; i++ {
 			clear(c[i*ld : i*ld+n])
 		}
 		return
@@ -83,7 +85,7 @@ func (p *Product[T]) Multiply(c []T, ld int, a, b Matrix[T], i0, i1, j0, j1, k i
 			}
 			for i := 0; i < m; i += blockM {
 				mb := min(blockM, m-i)
-				p.block(c[i*ld+j:], ld, a.from(i, l), b.from(l, j), mb, nb, kb, l > 0, packA, packB, m > blockM)
+				p.block(c[i*ld+j:], ld, a.from(i, l), b.from(l, j), mb, nb, kb, p.Add || l > 0, packA, packB, m > blockM)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ type Table[T tensor.Float] struct {
 	// LeakyRelu is x where x > 0, else alpha·x.
 	LeakyRelu func(out, x []T, alpha T)
 	// Exp, Sigmoid, Tanh are exact to 3 units in the last place, Silu,
-	// x·sigmoid(x), to 4, and Gelu, x·Φ(x), to 5 (or 2⁻¹⁴⁰ where that is more);
+	// x·sigmoid(x), to 4, and Gelu, x·Φ(x), to 6 (or 2⁻¹⁴⁰ where that is more);
 	// Log to 1.
 	Exp, Sigmoid, Tanh, Silu, Gelu, Log func(out, x []T)
 
@@ -41,6 +41,10 @@ type Table[T tensor.Float] struct {
 	// Normalize is (x - mean)·inv·gain + bias; ScaleMul is x·alpha·gain.
 	Normalize func(out, x, gain, bias []T, mean, inv T)
 	ScaleMul  func(out, x, gain []T, alpha T)
+	// NormGrad is (t - shift - (x - mean)·slope)·inv.
+	NormGrad func(out, t, x []T, mean, inv, shift, slope T)
+	// AddNormProducts adds (x - mean)·inv·dy to out.
+	AddNormProducts func(out, x, dy []T, mean, inv T)
 
 	// Sum, Dot and Squares, Σ(x - mean)², are in float64, in 8 interleaved lanes.
 	Sum     func(x []T) float64
@@ -65,6 +69,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 		ReluGrad: reluGrad[T], SigmoidGrad: sigmoidGrad[T], TanhGrad: tanhGrad[T],
 		SquareGrad: squareGrad[T], LeakyReluGrad: leakyReluGrad[T], SoftmaxGrad: softmaxGrad[T],
 		Normalize: normalize[T], ScaleMul: scaleMul[T],
+		NormGrad: normGrad[T], AddNormProducts: addNormProducts[T],
 		Sum: sum[T], Dot: dot[T], Squares: squares[T], Max: maximum[T],
 	}
 	switch t := any(t).(type) {
@@ -100,6 +105,7 @@ func assemble(t *Table[float32]) {
 	t.SiluGrad, t.GeluGrad = fast2(siluGradAVX, t.SiluGrad), fast2(geluGradAVX, t.GeluGrad)
 	t.LeakyReluGrad, t.SoftmaxGrad = fast2s(leakyReluGradAVX, t.LeakyReluGrad), fast2s(softmaxGradAVX, t.SoftmaxGrad)
 	t.Normalize, t.ScaleMul = normalizeFast, fast2s(scaleMulAVX, t.ScaleMul)
+	t.NormGrad, t.AddNormProducts = normGradFast, addNormProductsFast
 	t.Sum, t.Dot, t.Squares, t.ExpSum, t.Max = sumFast, dotFast, squaresFast, expSumFast, maximumFast
 }
 
@@ -166,4 +172,22 @@ func normalizeFast(out, x, gain, bias []float32, mean, inv float32) {
 		normalizeAVX(&out[0], &x[0], &gain[0], &bias[0], n, mean, inv)
 	}
 	normalize(out[n:], x[n:], gain[n:], bias[n:], mean, inv)
+}
+
+func normGradFast(out, t, x []float32, mean, inv, shift, slope float32) {
+	t, x = t[:len(out)], x[:len(out)]
+	n := len(out) &^ 7
+	if n > 0 {
+		normGradAVX(&out[0], &t[0], &x[0], n, mean, inv, shift, slope)
+	}
+	normGrad(out[n:], t[n:], x[n:], mean, inv, shift, slope)
+}
+
+func addNormProductsFast(out, x, dy []float32, mean, inv float32) {
+	x, dy = x[:len(out)], dy[:len(out)]
+	n := len(out) &^ 7
+	if n > 0 {
+		addNormProductsAVX(&out[0], &out[0], &x[0], &dy[0], n, mean, inv)
+	}
+	addNormProducts(out[n:], x[n:], dy[n:], mean, inv)
 }

@@ -1,0 +1,210 @@
+package native
+
+import (
+	"math"
+
+	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/kernel"
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/tensor"
+)
+
+// queryBlock is how many queries are worked off at a time: their scores against
+// all earlier keys stay in the second cache.
+const queryBlock = 48
+
+// heads is what an attention is made of: n matrices of s × d.
+type heads struct {
+	n, s, d int
+	scale   float64
+}
+
+func headsOf(c *compute.Call) heads {
+	s := c.In[0].Shape()
+	h := heads{s[0] * s[1], s[2], s[3], c.Node.Attr.Alpha}
+	if h.scale == 0 {
+		h.scale = 1 / math.Sqrt(float64(h.d))
+	}
+	return h
+}
+
+// cost is that of one head, passes being how many products there are.
+func (h heads) cost(passes int) (n, cost int) { return h.n, passes*h.s*h.s*h.d/32 + 4*h.s*h.s + 1 }
+
+// of returns the i-th head of x as a matrix.
+func headOf[T tensor.Float](h heads, x *tensor.Tensor, i int) kernel.Matrix[T] {
+	return kernel.Matrix[T]{Data: tensor.Data[T](x)[i*h.s*h.d : (i+1)*h.s*h.d], Row: h.d, Col: 1}
+}
+
+func transposed[T tensor.Float](m kernel.Matrix[T]) kernel.Matrix[T] {
+	return kernel.Matrix[T]{Data: m.Data, Row: m.Col, Col: m.Row}
+}
+
+// attention computes each head on one thread.
+func (b *builder[T]) attention() compute.Kernel {
+	return b.eachOf(func(c *compute.Call) (int, int) { return headsOf(c).cost(2) }, func(c *compute.Call, lo, hi, worker int) {
+		h, w := headsOf(c), &b.work[worker]
+		if h.s*h.d == 0 {
+			return
+		}
+		w.a = grow(w.a, queryBlock*h.s)
+		for i := lo; i < hi; i++ {
+			q, k, v := headOf[T](h, c.In[0], i), headOf[T](h, c.In[1], i), headOf[T](h, c.In[2], i)
+			out := headOf[T](h, c.Out, i).Data
+			for r := 0; r < h.s; r += queryBlock {
+				end := min(h.s, r+queryBlock)
+				p := b.weights(w, h, q, k, r, end)
+				w.product.Multiply(out[r*h.d:], h.d, p, v, 0, end-r, 0, h.d, end)
+			}
+		}
+	})
+}
+
+// weights computes rows [r, end) of softmax(scale·q·kᵀ) over the keys up to each
+// query, 0 after it, as a matrix of end columns in w.a.
+func (b *builder[T]) weights(w *scratch[T], h heads, q, k kernel.Matrix[T], r, end int) kernel.Matrix[T] {
+	rows := kernel.Matrix[T]{Data: q.Data[r*h.d:], Row: h.d, Col: 1}
+	w.product.Multiply(w.a, end, rows, transposed(k), 0, end-r, 0, end, h.d)
+	for i := r; i < end; i++ {
+		row := w.a[(i-r)*end : (i-r+1)*end]
+		seen := row[:i+1]
+		b.k.Scale(seen, seen, T(h.scale))
+		b.softmax(seen, seen)
+		clear(row[i+1:])
+	}
+	return kernel.Matrix[T]{Data: w.a, Row: end, Col: 1}
+}
+
+// attentionGrad computes, with P the weights and dP = dy·vᵀ: dv = Pᵀ·dy,
+// dS = scale·P∘(dP - Σ P∘dP), dq = dS·k, dk = dSᵀ·q. Keys and values get their
+// sums from the blocks of queries in order.
+func (b *builder[T]) attentionGrad() compute.Kernel {
+	return b.eachOf(func(c *compute.Call) (int, int) { return headsOf(c).cost(5) }, func(c *compute.Call, lo, hi, worker int) {
+		h := headsOf(c)
+		for i := lo; i < hi && h.s*h.d > 0; i++ {
+			b.headGrad(c, h, i, &b.work[worker])
+		}
+	})
+}
+
+func (b *builder[T]) headGrad(c *compute.Call, h heads, i int, w *scratch[T]) {
+	q, k, v, dy := headOf[T](h, c.In[0], i), headOf[T](h, c.In[1], i), headOf[T](h, c.In[2], i), headOf[T](h, c.In[3], i)
+	wide := 3 * h.d
+	out := tensor.Data[T](c.Out)[i*h.s*wide : (i+1)*h.s*wide]
+	clear(out)
+	w.a, w.b = grow(w.a, queryBlock*h.s), grow(w.b, queryBlock*h.s)
+	for r := 0; r < h.s; r += queryBlock {
+		end := min(h.s, r+queryBlock)
+		n := end - r
+		p := b.weights(w, h, q, k, r, end)
+		part := kernel.Matrix[T]{Data: dy.Data[r*h.d:], Row: h.d, Col: 1}
+		queries := kernel.Matrix[T]{Data: q.Data[r*h.d:], Row: h.d, Col: 1}
+		w.product.Multiply(w.b, end, part, transposed(v), 0, n, 0, end, h.d)
+		w.product.Add = true
+		w.product.Multiply(out[2*h.d:], wide, transposed(p), part, 0, end, 0, h.d, n)
+		w.product.Add = false
+		for j := range n {
+			row, grad := w.a[j*end:(j+1)*end], w.b[j*end:(j+1)*end]
+			dot := T(b.k.Dot(row, grad))
+			b.k.SoftmaxGrad(grad, row, grad, dot)
+			b.k.Scale(grad, grad, T(h.scale))
+		}
+		ds := kernel.Matrix[T]{Data: w.b, Row: end, Col: 1}
+		w.product.Multiply(out[r*wide:], wide, ds, k, 0, n, 0, h.d, end)
+		w.product.Add = true
+		w.product.Multiply(out[h.d:], wide, transposed(ds), queries, 0, end, 0, h.d, n)
+		w.product.Add = false
+	}
+}
+
+// factors is FMInteraction and its gradient. The sum over pairs is taken as that
+// of the products of each vector with the sum of those before it: nothing
+// cancels, as it would in the square of the sum.
+func (b *builder[T]) factors(op graph.Op) compute.Kernel {
+	return b.eachOf(func(c *compute.Call) (int, int) {
+		s := c.In[0].Shape()
+		return s[0], 4*s[1]*s[2] + 8
+	}, func(c *compute.Call, lo, hi, worker int) {
+		s, x, w := c.In[0].Shape(), tensor.Data[T](c.In[0]), &b.work[worker]
+		f, d := s[1], s[2]
+		w.a = grow(w.a, d)
+		for i := lo; i < hi; i++ {
+			rows, out := x[i*f*d:(i+1)*f*d], tensor.Data[T](c.Out)
+			if op == graph.FMInteraction {
+				out[i] = b.factorSum(w.a, rows, d)
+				continue
+			}
+			b.factorGrad(w.a, out[i*f*d:(i+1)*f*d], rows, d, tensor.Data[T](c.In[1])[i])
+		}
+	})
+}
+
+func (b *builder[T]) factorSum(before, rows []T, d int) T {
+	clear(before)
+	total := 0.0
+	for ; d > 0 && len(rows) > 0; rows = rows[d:] {
+		total += b.k.Dot(before, rows[:d])
+		b.k.Add(before, before, rows[:d])
+	}
+	return T(total)
+}
+
+// factorGrad is, for each vector, dy times the sum of those before and of those
+// after it.
+func (b *builder[T]) factorGrad(sum, out, rows []T, d int, dy T) {
+	clear(sum)
+	for at := 0; at < len(rows); at += d {
+		copy(out[at:at+d], sum)
+		b.k.Add(sum, sum, rows[at:at+d])
+	}
+	clear(sum)
+	for at := len(rows) - d; at >= 0 && d > 0; at -= d {
+		o := out[at : at+d]
+		b.k.Add(o, o, sum)
+		b.k.Scale(o, o, dy)
+		b.k.Add(sum, sum, rows[at:at+d])
+	}
+}
+
+// dots is DotInteraction and its gradient: a product of each example's matrix
+// with itself, of which half is kept, and of the symmetric matrix of the
+// gradient with it.
+func (b *builder[T]) dots(op graph.Op) compute.Kernel {
+	return b.eachOf(func(c *compute.Call) (int, int) {
+		s := c.In[0].Shape()
+		return s[0], s[1]*s[1]*(1+s[2]/32) + 64
+	}, func(c *compute.Call, lo, hi, worker int) {
+		s, w := c.In[0].Shape(), &b.work[worker]
+		f, d, pairs := s[1], s[2], s[1]*(s[1]-1)/2
+		w.a = grow(w.a, f*f)
+		for i := lo; i < hi; i++ {
+			x := kernel.Matrix[T]{Data: tensor.Data[T](c.In[0])[i*f*d : (i+1)*f*d], Row: d, Col: 1}
+			if op == graph.DotInteraction {
+				w.product.Multiply(w.a, f, x, transposed(x), 0, f, 0, f, d)
+				upper(tensor.Data[T](c.Out)[i*pairs:(i+1)*pairs], w.a, f)
+				continue
+			}
+			symmetric(w.a, tensor.Data[T](c.In[1])[i*pairs:(i+1)*pairs], f)
+			g := kernel.Matrix[T]{Data: w.a, Row: f, Col: 1}
+			w.product.Multiply(tensor.Data[T](c.Out)[i*f*d:(i+1)*f*d], d, g, x, 0, f, 0, d, f)
+		}
+	})
+}
+
+// upper copies the elements of a matrix above its diagonal, row by row.
+func upper[T tensor.Float](pairs, matrix []T, f int) {
+	for i := range f {
+		pairs = pairs[copy(pairs, matrix[i*f+i+1:(i+1)*f]):]
+	}
+}
+
+// symmetric is the other way round, to both sides of a diagonal of 0.
+func symmetric[T tensor.Float](matrix, pairs []T, f int) {
+	for i := range f {
+		matrix[i*f+i] = 0
+		for j := i + 1; j < f; j++ {
+			matrix[i*f+j], matrix[j*f+i] = pairs[0], pairs[0]
+			pairs = pairs[1:]
+		}
+	}
+}

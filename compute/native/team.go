@@ -1,0 +1,143 @@
+package native
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// team spreads the parts of one kernel over goroutines. It hires them at the
+// first spread of a Run and lets them go at its end, so that a program at rest
+// holds none. Between two spreads they wait awake for a moment, since the next
+// kernel is a microsecond away, and then asleep.
+//
+// What a part computes must not depend on who computes it; then results do not
+// depend on the number of goroutines. One spread at a time.
+type team struct {
+	size    int    // goroutines, with the caller's
+	run     func() // a worker, as a value made once: starting it allocates nothing
+	done    sync.WaitGroup
+	ranks   atomic.Int64 // the next worker takes it
+	workers []sleeper
+	hired   bool
+	first   int64 // the round before the hiring
+
+	round atomic.Int64 // begun so far; a round is a spread or the dismissal
+	leave bool         // what workers read once they saw a round, as all below
+	work  part
+	parts int64
+	next  atomic.Int64 // part to be taken
+	left  atomic.Int64 // workers that have not finished the round
+}
+
+// sleeper is where one worker waits.
+type sleeper struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+// part computes part i of a kernel; worker says whose scratch to use.
+type part interface{ part(i, worker int) }
+
+// awake is how often a waiting goroutine looks before it gives way: about as
+// long as it takes to wake a sleeping one.
+const awake = 1 << 14
+
+func newTeam(size int) *team {
+	t := &team{size: max(1, size)}
+	t.workers = make([]sleeper, t.size-1)
+	for i := range t.workers {
+		t.workers[i].wake = make(chan struct{}, 1)
+	}
+	t.run = t.worker
+	return t
+}
+
+// spread computes parts 0 to n-1 of w and returns when all are done.
+func (t *team) spread(n int, w part) {
+	if t.size == 1 || n <= 1 {
+		for i := range n {
+			w.part(i, 0)
+		}
+		return
+	}
+	t.work, t.parts = w, int64(n)
+	t.next.Store(0)
+	t.left.Store(int64(t.size - 1))
+	if !t.hired {
+		t.hired, t.leave, t.first = true, false, t.round.Load()
+		t.ranks.Store(0)
+		t.done.Add(t.size - 1)
+		for range t.workers {
+			go t.run()
+		}
+	}
+	t.signal()
+	t.take(0)
+	for i := 0; t.left.Load() > 0; i++ {
+		if i > awake {
+			runtime.Gosched()
+		}
+	}
+	t.work = nil
+}
+
+// signal starts a round and wakes who sleeps.
+func (t *team) signal() {
+	t.round.Add(1)
+	for i := range t.workers {
+		if w := &t.workers[i]; w.asleep.CompareAndSwap(true, false) {
+			w.wake <- struct{}{}
+		}
+	}
+}
+
+// dismiss ends the goroutines, if there are any, and waits for them.
+func (t *team) dismiss() {
+	if !t.hired {
+		return
+	}
+	t.hired, t.leave = false, true
+	t.signal()
+	t.done.Wait()
+}
+
+func (t *team) worker() {
+	defer t.done.Done()
+	rank := int(t.ranks.Add(1))
+	for seen := t.first; ; {
+		seen = t.await(seen, &t.workers[rank-1])
+		if t.leave {
+			return
+		}
+		t.take(rank)
+		t.left.Add(-1)
+	}
+}
+
+// await returns the number of the round after the one seen.
+func (t *team) await(seen int64, w *sleeper) int64 {
+	for range awake {
+		if r := t.round.Load(); r != seen {
+			return r
+		}
+	}
+	w.asleep.Store(true)
+	// A round may have begun before that line, and its signal have seen nobody
+	// asleep; if it did see this worker, there is a token to be taken.
+	if t.round.Load() == seen || !w.asleep.CompareAndSwap(true, false) {
+		<-w.wake
+	}
+	return t.round.Load()
+}
+
+// take computes parts until none is left.
+func (t *team) take(worker int) {
+	for {
+		i := t.next.Add(1) - 1
+		if i >= t.parts {
+			return
+		}
+		t.work.part(int(i), worker)
+	}
+}
