@@ -18,7 +18,7 @@ func ResultShape(dst tensor.Shape, op Op, a *Attr, in []tensor.Shape) (tensor.Sh
 	case Add, Sub, Mul, Div, Maximum, Minimum, Less, LessEqual, Equal:
 		return shape.Broadcast(dst, in[0], in[1])
 	case Where:
-		return shape.Broadcast3(dst, in[0], in[1], in[2])
+		return shape.Broadcast(dst, in[0], in[1], in[2])
 	case Scale, Relu, Sigmoid, Tanh, Exp, Log, Square, Sqrt, Rsqrt, LeakyRelu, Gelu, Silu, Softplus, Float:
 		return append(dst, in[0]...), nil
 	case Softmax:

@@ -32,7 +32,13 @@ func allCases() []opCase {
 	cases = append(cases, moveCases()...)
 	cases = append(cases, reduceCases()...)
 	cases = append(cases, rowCases()...)
-	return append(cases, lossCases()...)
+	cases = append(cases, lossCases()...)
+	for _, more := range []func() []opCase{
+		batchedCases, choiceCases, axisCases, orderCases, curveCases, dropoutCases, meanBagCases, layerCases,
+	} {
+		cases = append(cases, more()...)
+	}
+	return cases
 }
 
 func matMulCases() []opCase {

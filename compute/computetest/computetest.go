@@ -54,6 +54,9 @@ func RunShapes(t *testing.T, b compute.Backend, dtypes ...tensor.DType) {
 // that one program runs on every size.
 func segmentOf(op graph.Op, attr graph.Attr, d tensor.DType, in []*tensor.Tensor) *graph.Segment {
 	n := &graph.Node{ID: len(in), Name: "the-node", Op: op, DType: d, Attr: attr}
+	if op == graph.ArgMax {
+		n.DType = tensor.I64
+	}
 	seg := &graph.Segment{Name: "seg", Nodes: []*graph.Node{n}}
 	for i, t := range in {
 		src := &graph.Node{ID: i, Name: "in" + string(rune('0'+i)), Op: graph.Input, DType: t.DType()}

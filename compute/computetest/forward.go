@@ -15,7 +15,7 @@ func forward(t *testing.T, b compute.Backend, d tensor.DType) {
 		t.Run(fmt.Sprintf("%s/%s", c.op, c.name), func(t *testing.T) {
 			g := newGen(1)
 			seg := segmentOf(c.op, c.attr, d, c.in(g, 1))
-			p, out := compile(t, b, seg), tensors{dirty(d)}
+			p, out := compile(t, b, seg), tensors{dirty(seg.Out[0].DType)}
 			for _, rows := range sizes() {
 				r := &result{op: c.op, attr: c.attr, in: c.in(g, rows)}
 				r.want = reference(t, c.op, c.attr, r.in)
@@ -30,7 +30,7 @@ func forward(t *testing.T, b compute.Backend, d tensor.DType) {
 					}
 				}
 				first := string(out[0].Bytes())
-				allocFree(t, func() error { return p.Run(1, in, out) })
+				allocFree(t, func() error { return p.Run(0, in, out) })
 				if string(out[0].Bytes()) != first {
 					t.Errorf("%d rows: a second run gave other bits", rows)
 				}
@@ -44,11 +44,12 @@ func shapes(t *testing.T, b compute.Backend, d tensor.DType) {
 	for _, c := range allCases() {
 		t.Run(fmt.Sprintf("%s/%s", c.op, c.name), func(t *testing.T) {
 			g := newGen(1)
-			p, out := compile(t, b, segmentOf(c.op, c.attr, d, c.in(g, 1))), tensors{dirty(d)}
+			seg := segmentOf(c.op, c.attr, d, c.in(g, 1))
+			p, out := compile(t, b, seg), tensors{dirty(seg.Out[0].DType)}
 			for _, rows := range sizes() {
 				in := c.in(g, rows)
 				want := reference(t, c.op, c.attr, in)
-				clear(want.F64())
+				clear(want.Bytes())
 				in = convertAll(in, d)
 				if err := p.Run(0, in, out); err != nil {
 					t.Fatalf("%d rows: %v", rows, err)

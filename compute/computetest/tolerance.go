@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/gangline/gangline/compute/ref"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
@@ -64,8 +66,8 @@ func of(n float64, magnitude func(in []*tensor.Tensor) float64) tolerance {
 // reference runs one operator on ref in float64.
 func reference(t *testing.T, op graph.Op, attr graph.Attr, in []*tensor.Tensor) *tensor.Tensor {
 	t.Helper()
-	out := dirty(tensor.F64)
-	p := compile(t, ref.New(), segmentOf(op, attr, tensor.F64, in))
+	seg := segmentOf(op, attr, tensor.F64, in)
+	p, out := compile(t, ref.New(), seg), dirty(seg.Out[0].DType)
 	if err := p.Run(0, in, []*tensor.Tensor{out}); err != nil {
 		t.Fatalf("ref: %v", err)
 	}
@@ -87,6 +89,12 @@ func compare(t *testing.T, got, want *tensor.Tensor, allowed func(i int) float64
 	t.Helper()
 	if !got.Shape().Equal(want.Shape()) {
 		t.Fatalf("shape is %v, want %v", got.Shape(), want.Shape())
+	}
+	if got.DType() == tensor.I64 {
+		if diff := cmp.Diff(want.I64(), got.I64()); diff != "" {
+			t.Fatal(diff)
+		}
+		return
 	}
 	eps, tiny := epsilon(got.DType()), 0x1p-1000
 	rounded := convert(want, got.DType())

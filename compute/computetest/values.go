@@ -40,6 +40,20 @@ func (g gen) wild(shape ...int) *tensor.Tensor {
 	})
 }
 
+// finite are wild ones that are numbers.
+func (g gen) finite(shape ...int) *tensor.Tensor {
+	t := g.wild(shape...)
+	for i, v := range t.F64() {
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			t.F64()[i] = 5 * g.Float64()
+		}
+	}
+	return t
+}
+
+// normal are normal.
+func (g gen) normal(shape ...int) *tensor.Tensor { return g.fill(shape, g.NormFloat64) }
+
 // positive are in (0, 4).
 func (g gen) positive(shape ...int) *tensor.Tensor {
 	return g.fill(shape, func() float64 { return 1e-3 + 3.9*g.Float64() })

@@ -9,6 +9,7 @@ package shape
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gangline/gangline/tensor"
 )
@@ -84,39 +85,36 @@ func Matrices(dst, a, b Shape, ta, tb bool) (Shape, error) {
 	return append(append(dst, lead...), m, n), nil
 }
 
-// Broadcast is what a and b are both repeated to: aligned at the last dim, dims
-// are equal, or one of them is 1 or missing.
-func Broadcast(dst, a, b Shape) (Shape, error) {
-	n := max(len(a), len(b))
-	at := func(s Shape, i int) int {
-		if i += len(s) - n; i >= 0 {
-			return s[i]
-		}
-		return 1
+// Broadcast is what all of shapes are repeated to: aligned at the last dim, dims
+// are equal, or 1, or missing.
+func Broadcast(dst Shape, shapes ...Shape) (Shape, error) {
+	n := 0
+	for _, s := range shapes {
+		n = max(n, len(s))
 	}
 	for i := range n {
-		x, y := at(a, i), at(b, i)
-		if x == 1 {
-			x = y
+		d := 1
+		for _, s := range shapes {
+			at := i + len(s) - n
+			if at < 0 || s[at] == 1 || s[at] == d {
+				continue
+			}
+			if d != 1 {
+				return nil, apart(shapes)
+			}
+			d = s[at]
 		}
-		if y != x && y != 1 {
-			return nil, fmt.Errorf("%v and %v do not broadcast to each other", a, b)
-		}
-		dst = append(dst, x)
+		dst = append(dst, d)
 	}
 	return dst, nil
 }
 
-// Broadcast3 is Broadcast of three.
-func Broadcast3(dst, a, b, c Shape) (Shape, error) {
-	n := len(dst)
-	dst, err := Broadcast(dst, a, b)
-	if err != nil {
-		return nil, err
+func apart(shapes []Shape) error {
+	words := make([]string, len(shapes))
+	for i, s := range shapes {
+		words[i] = s.String()
 	}
-	var room [8]int
-	both := append(Shape(room[:0]), dst[n:]...)
-	return Broadcast(dst[:n], both, c)
+	return fmt.Errorf("%s do not broadcast to each other", strings.Join(words, " and "))
 }
 
 // Unbroadcast is x, if it can be repeated to dy.
