@@ -199,5 +199,8 @@ func canonical(op Op, a Attr) Attr {
 	if declares(op) {
 		c.Shape = a.Shape.Clone()
 	}
+	if op == Update || op == UpdateRows {
+		c.Rule.Custom = a.Rule.Custom // which is no text
+	}
 	return c
 }

@@ -5,6 +5,10 @@ import "math"
 // apply updates elements lo to hi of p and the slots with the gradients g.
 func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
 	p = p[lo:hi]
+	if k.rule.Custom != nil {
+		k.custom(p, g, slots, lo, hi)
+		return
+	}
 	var s [3][]T
 	for i := range slots {
 		s[i] = slots[i][lo:hi]

@@ -95,6 +95,8 @@ type Rule struct {
 	// ScaleWith is the global batch that LR is meant for: Scaled multiplies the
 	// rate with batch/ScaleWith. 0 leaves the rate as it is.
 	ScaleWith int `yaml:"scale_with,omitempty" json:"scale_with,omitempty"`
+	// Custom applies the rule in place of those that are here; nil for these.
+	Custom *Custom `yaml:"-" json:"-"`
 }
 
 // Slot describes one array that a rule keeps beside a parameter, of the same

@@ -3,6 +3,7 @@ package optim
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // What a zero setting means.
@@ -23,8 +24,11 @@ const (
 // and Rows expect them: none for sgd, velocity for momentum, accumulator for
 // adagrad, square for rmsprop (then mean if centered, velocity if it has
 // momentum), m and v for adam, adamw and lamb (then vmax with AMSGrad), z and
-// accumulator for ftrl. An unknown kind has none.
+// accumulator for ftrl, and those of a custom rule. An unknown kind has none.
 func (r Rule) Slots() []Slot {
+	if r.Custom != nil {
+		return slices.Clone(r.Custom.Slots)
+	}
 	switch r.Kind {
 	case SGD:
 		return nil
@@ -57,6 +61,9 @@ func (r Rule) Slots() []Slot {
 
 // slotCount is the length of Slots, without making it.
 func (r *Rule) slotCount() int {
+	if r.Custom != nil {
+		return len(r.Custom.Slots)
+	}
 	n := 0
 	switch r.Kind {
 	case SGD:

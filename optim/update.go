@@ -122,6 +122,8 @@ type kernel[T Float] struct {
 	l1, l2   T // ftrl
 	beta     T // ftrl
 	power    float64
+	rule     Rule // of a custom rule, with the step
+	step     int64
 }
 
 // mean turns a gradient sum into what a rule follows.
@@ -144,6 +146,10 @@ func newKernel[T Float](r Rule, step int64, total float64) kernel[T] {
 		mean: mean[T]{total: T(total), clip: T(r.ClipValue), l2: T(r.L2)},
 		lr:   lr, rate: T(lr), decay: T(lr * r.WeightDecay), mu: T(r.Momentum), damp: T(1 - r.Dampening), eps: T(r.Eps),
 		slots: r.slotCount(),
+	}
+	if r.Custom != nil {
+		k.rule, k.step = r, step
+		return k
 	}
 	t := float64(step + 1)
 	switch r.Kind {

@@ -88,7 +88,12 @@ func (r *Rule) settings() []setting {
 // kind, naming the field as a job file spells it, its value and what is allowed.
 func (r Rule) Validate() error {
 	uses := r.Kind.uses()
-	if uses == nil {
+	if r.Custom != nil {
+		if r.Custom.Name != r.Kind {
+			return fmt.Errorf("optim: kind is %q of custom rule %q", r.Kind, r.Custom.Name)
+		}
+		uses = r.Custom.Uses
+	} else if uses == nil {
 		var known []string
 		for _, k := range Kinds() {
 			known = append(known, string(k))
