@@ -126,3 +126,17 @@ func TestAdult(t *testing.T) {
 		})
 	}
 }
+
+// The batch settles the learning rate before the step is made.
+func TestSetupScalesTheRate(t *testing.T) {
+	j := parse(t, "model: {kind: logistic}\noptimizer: {kind: sgd, lr: 0.1, scale_with: 64}\nbatch: 128\ndata: {train: {format: generated}}\n")
+	s, err := NewSetup(j, writeRows(t, 2).Columns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Step.Params {
+		if p.Rule.LR != .2 || p.Rule.ScaleWith != 0 {
+			t.Errorf("%s is trained with %+v", p.Var.Name, p.Rule)
+		}
+	}
+}

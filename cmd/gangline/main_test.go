@@ -288,4 +288,17 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
+// A rate that is scaled with the batch is said, and none is said otherwise.
+func TestScaledRateIsSaid(t *testing.T) {
+	j := job.Default()
+	j.Batch, j.Optimizer.LR = 512, .1
+	var b bytes.Buffer
+	sayScaled(&b, j)
+	j.Optimizer.ScaleWith = 256
+	sayScaled(&b, j)
+	if want := "optimizer.lr 0.1 is meant for batches of 256: with batch 512 the learning rate is 0.2\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
 func progressAt(step, total int64) coord.Progress { return coord.Progress{Step: step, Total: total} }

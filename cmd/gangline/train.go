@@ -135,6 +135,7 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	}
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
+	sayScaled(show, j)
 	world := j.Strategy.Workers + j.Strategy.Servers
 	outcome, err := launch.Run(ctx, launch.Config{
 		Exe: exe, Args: func(int, int) []string { return os.Args[1:] }, Env: os.Environ(), World: world,
@@ -175,6 +176,15 @@ func (f *trainFlags) foresee(j job.Job) error {
 	return err
 }
 
+// sayScaled says what became of the learning rate where the job has it scaled
+// with the batch: the number in the job is not the one that trains.
+func sayScaled(w io.Writer, j job.Job) {
+	if o := j.Optimizer; o.ScaleWith != 0 {
+		fmt.Fprintf(w, "optimizer.lr %g is meant for batches of %d: with batch %d the learning rate is %g\n",
+			o.LR, o.ScaleWith, j.Batch, o.Scaled(j.Batch).LR)
+	}
+}
+
 // rankName calls a rank by what it does.
 func rankName(j job.Job, rank int) string {
 	if rank < j.Strategy.Workers {
@@ -187,6 +197,7 @@ func rankName(j job.Job, rank int) string {
 func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, stdout, stderr io.Writer) error {
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
+	sayScaled(show, j)
 	server, err := coord.NewServer(coord.ServerConfig{
 		World: place.World, Token: place.Token, JoinTimeout: time.Duration(j.Network.JoinTimeout),
 		Generation: uint64(place.Attempt) + 1, Logger: f.logger(show), OnProgress: show.update,
