@@ -73,16 +73,16 @@ func ruleFaults() []fault {
 	ten := catcher{"optim", "TestTenSteps"}
 	return []fault{
 		{
-			name: "sgd divides by the total weight twice",
+			name: "a rule divides by the total weight twice",
 			harm: "The learning rate shrinks with the batch; training seems to stand still.",
 			file: "optim/update.go", by: ten,
-			old: "m := g[i]/total + T(l2*w)\n\t\tp[i] = w - T(lr*m)", new: "m := g[i]/total/total + T(l2*w)\n\t\tp[i] = w - T(lr*m)",
+			old: "m := g / s.total", new: "m := g / s.total / s.total",
 		},
 		{
-			name: "adam forgets the L2 term",
+			name: "a rule forgets the L2 term",
 			harm: "A regularisation that the job asks for is not there.",
 			file: "optim/update.go", by: ten,
-			old: "m := g[i]/total + T(l2*w)\n\t\ta :=", new: "m := g[i]/total + T(0*l2*w)\n\t\ta :=",
+			old: "return m + T(s.l2*p)", new: "return m + T(0*s.l2*p)",
 		},
 		{
 			name: "adam's bias correction is a step ahead",
@@ -93,7 +93,7 @@ func ruleFaults() []fault {
 		{
 			name: "nesterov momentum looks ahead by the old velocity",
 			harm: "It is ordinary momentum under another name.",
-			file: "optim/update.go", by: ten,
+			file: "optim/kernels.go", by: ten,
 			old: "v = m + T(mu*v)", new: "v = m + T(v-m)",
 		},
 		{
@@ -105,8 +105,8 @@ func ruleFaults() []fault {
 		{
 			name: "a row reads the slot of the first row",
 			harm: "All rows of a table share one momentum.",
-			file: "optim/update.go", by: catcher{"optim", "TestRows"},
-			old: "k.momentum(p, g, slots[0][lo:hi])", new: "k.momentum(p, g, slots[0][:hi-lo])",
+			file: "optim/kernels.go", by: catcher{"optim", "TestRows"},
+			old: "s[i] = slots[i][lo:hi]", new: "s[i] = slots[i][:hi-lo]",
 		},
 		{
 			name: "a step without examples is applied",
@@ -114,6 +114,48 @@ func ruleFaults() []fault {
 			file: "optim/update.go", by: catcher{"optim", "TestNoExamples"},
 			old: "if total == 0 {\n\t\treturn\n\t}\n\tk := newKernel[T](r, step, total)\n\tk.check(len(p), len(g), slots)",
 			new: "k := newKernel[T](r, step, total)\n\tk.check(len(p), len(g), slots)",
+		},
+	}
+}
+
+func flagFaults() []fault {
+	golden := catcher{"optim", "TestGoldenDense"}
+	return []fault{
+		{
+			name: "decoupled weight decay does not follow the schedule",
+			harm: "Late in a run decay outweighs the gradient, and weights shrink.",
+			file: "optim/update.go", by: golden,
+			old: "decay: T(lr * r.WeightDecay)", new: "decay: T(r.LR * r.WeightDecay)",
+		},
+		{
+			name: "amsgrad forgets its maximum",
+			harm: "It is Adam under another name, with a third slot for nothing.",
+			file: "optim/kernels.go", by: golden,
+			old: "v = max(v, top[i])", new: "v = max(v, 0*top[i])",
+		},
+		{
+			name: "ftrl leaves out the pull to the weight it had",
+			harm: "It is dual averaging: weights wander as the rate falls.",
+			file: "optim/kernels.go", by: golden,
+			old: "m - T(gain/lr*w)", new: "m - T(0*gain/lr*w)",
+		},
+		{
+			name: "lamb's trust ratio is upside down",
+			harm: "Layers with small weights take large steps and diverge.",
+			file: "optim/kernels.go", by: golden,
+			old: "math.Sqrt(n.param) / math.Sqrt(n.step)", new: "math.Sqrt(n.step) / math.Sqrt(n.param)",
+		},
+		{
+			name: "the warm-up begins with a rate of nothing",
+			harm: "The first step of every run is lost, and each later one a little short.",
+			file: "optim/schedule.go", by: catcher{"optim", "TestGoldenRates"},
+			old: "float64(step+1) / float64(s.Warmup)", new: "float64(step) / float64(s.Warmup)",
+		},
+		{
+			name: "clipping looks at the norm of the last gradient alone",
+			harm: "The bound that a job asks for does not hold; large models diverge in spite of it.",
+			file: "exec/commit.go", by: catcher{"exec", "TestClipNormIsGlobal"},
+			old: "squares += squareNorm(t)", new: "squares = squareNorm(t)",
 		},
 	}
 }
@@ -189,13 +231,13 @@ func modelFaults() []fault {
 		{
 			name: "embeddings ignore the seed",
 			harm: "Runs with other seeds start from the same embeddings.",
-			file: "model/deep.go", by: catcher{"model", "TestInits"},
+			file: "model/interact.go", by: catcher{"model", "TestInits"},
 			old: "Scale: embedScale, Seed: c.Seed}", new: "Scale: embedScale}",
 		},
 		{
 			name: "wide and deep parts of the ctr model are not added",
 			harm: "The linear part of the model is never trained, or the model does not build.",
-			file: "model/deep.go", by: catcher{"model", "TestModels"},
+			file: "model/interact.go", by: catcher{"model", "TestModels"},
 			old: "logit = g.Add(logit, linear(g, \"wide\", ragged, 1, true, zero))", new: "g.Add(logit, linear(g, \"wide\", ragged, 1, true, zero))",
 		},
 	}

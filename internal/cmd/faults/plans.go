@@ -215,7 +215,7 @@ func commitFaults() []fault {
 			name: "the commit does not look at gradients",
 			harm: "A gradient that overflowed turns a parameter into NaN.",
 			file: "exec/commit.go", by: skip,
-			old: "faultOf(in)\n", new: "faultOf(in[:2])\n",
+			old: "o.look(in)\n", new: "o.look(in[:2])\n",
 		},
 		{
 			name: "a rank keeps its fault to itself",
@@ -227,7 +227,7 @@ func commitFaults() []fault {
 			name: "the update divides by the worker's own weight",
 			harm: "The learning rate is as many times too high as there are workers.",
 			file: "exec/commit.go", by: catcher{"exec", "TestAllReduceIsSerial"},
-			old: "out[0].SetScalar(r.Weight)", new: "out[0].SetScalar(in[0].Scalar())",
+			old: "out[0].SetScalar(divisor)", new: "out[0].SetScalar(in[0].Scalar())",
 		},
 		{
 			name: "each rank sums weight and loss beginning with its own",
