@@ -47,6 +47,7 @@ const (
 	Binary     Task = "binary"     // Predict is logits [B]
 	Multiclass Task = "multiclass" // Predict is logits [B C]
 	Regression Task = "regression" // Predict is values [B]
+	Tokens     Task = "tokens"     // Predict is logits [T C] of the next token, T being all tokens of the batch
 )
 
 // Model is what a model function returns: where its loss and predictions are.

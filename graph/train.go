@@ -63,11 +63,11 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 
 // check fails unless the model's nodes are what their fields promise.
 func (m Model) check(g *Graph) error {
-	batch, classes := tensor.Shape{tensor.Dynamic}, m.Task == Multiclass
+	batch, classes := tensor.Shape{tensor.Dynamic}, m.Task == Multiclass || m.Task == Tokens
 	switch m.Task {
-	case Binary, Multiclass, Regression:
+	case Binary, Multiclass, Regression, Tokens:
 	default:
-		return fmt.Errorf("graph: model: unknown task %q: want %s, %s or %s", m.Task, Binary, Multiclass, Regression)
+		return fmt.Errorf("graph: model: unknown task %q: want %s, %s, %s or %s", m.Task, Binary, Multiclass, Regression, Tokens)
 	}
 	for _, f := range []struct {
 		field string

@@ -7,10 +7,6 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// embedScale is the standard deviation of a new embedding row: small, so that a
-// row that training has hardly touched says little.
-const embedScale = 0.01
-
 // MLP is a network of fully connected layers with rectified units: h1 =
 // relu(Σ x·w1 + b1), and so on; the last layer is linear.
 func MLP(g *graph.Graph, c Config) graph.Model {
@@ -22,10 +18,7 @@ func MLP(g *graph.Graph, c Config) graph.Model {
 		return glorot(fanIn, c.Hidden[0], c.Seed)
 	})
 	h := g.Relu(g.Add(first, g.Variable("b1", graph.Init{}, c.Hidden[0])))
-	if c.Classes == 0 {
-		return binary(g, c, layers(g, h, 2, c.Hidden, 1, c.Seed))
-	}
-	return multiclass(g, c, layers(g, h, 2, c.Hidden, c.Classes, c.Seed))
+	return classify(g, c, func(out int) *graph.Node { return layers(g, h, "", 2, c.Hidden, out, c.Seed) })
 }
 
 // entries is how many features of a column are not 0 in one row, as far as the
@@ -39,15 +32,16 @@ func entries(col Column) int {
 
 // layers appends layers number from, from+1, ... to h, whose width is
 // widths[0]: one layer for each further width, then the linear one to out.
-func layers(g *graph.Graph, h *graph.Node, from int, widths []int, out int, seed uint64) *graph.Node {
+// Their parameters are named prefix w1, prefix b1, and so on.
+func layers(g *graph.Graph, h *graph.Node, prefix string, from int, widths []int, out int, seed uint64) *graph.Node {
 	for i, in := range widths {
 		last, width := i == len(widths)-1, out
 		if !last {
 			width = widths[i+1]
 		}
 		n := strconv.Itoa(from + i)
-		w := g.Variable("w"+n, glorot(in, width, seed), in, width)
-		h = g.Add(g.MatMul(h, w), g.Variable("b"+n, graph.Init{}, width))
+		w := g.Variable(prefix+"w"+n, glorot(in, width, seed), in, width)
+		h = g.Add(g.MatMul(h, w), g.Variable(prefix+"b"+n, graph.Init{}, width))
 		if !last {
 			h = g.Relu(h)
 		}
@@ -55,36 +49,25 @@ func layers(g *graph.Graph, h *graph.Node, from int, widths []int, out int, seed
 	return h
 }
 
-// CTR predicts clicks as wide and deep models do (Cheng et al. 2016): a linear
-// model over all features beside a network that reads the dense columns and the
-// embeddings of all entries, side by side. wide and embed are tables over the
-// same keys. Entry weights count in the wide part only.
-func CTR(g *graph.Graph, c Config) graph.Model {
-	var dense, ragged []Column
-	for _, col := range c.Inputs {
-		if col.Ragged {
-			ragged = append(ragged, col)
-		} else {
-			dense = append(dense, col)
-		}
+// CNN is a small network for images (LeCun et al. 1998): for each of Filters a
+// convolution of 3x3, the maximum of every 2x2, a bias and rectified units; then
+// the layers of an MLP. The maximum comes before bias and rectifier because both
+// keep order: the result is the same, for a quarter of the work.
+func CNN(g *graph.Graph, c Config) graph.Model {
+	col := c.Inputs[0]
+	im := c.image(col.Dim)
+	channels, height, width := im[0], im[1], im[2]
+	x := g.Reshape(g.Input(col.Name, col.Dim), tensor.Dynamic, channels, height, width)
+	for i, filters := range c.Filters {
+		name := "conv" + strconv.Itoa(i+1)
+		w := g.Variable(name+".w", glorot(9*channels, 9*filters, c.Seed), filters, channels, 3, 3)
+		b := g.Variable(name+".b", graph.Init{}, filters, 1, 1)
+		x = g.Relu(g.Add(g.MaxPool2D(g.Conv2D(x, w, 1, 1), 2, 0), b))
+		channels, height, width = filters, height/2, width/2
 	}
-	var deep []*graph.Node
-	width := 0
-	for _, col := range dense {
-		deep = append(deep, g.Input(col.Name, col.Dim))
-		width += col.Dim
-	}
-	for _, col := range ragged {
-		x := g.Ragged(col.Name)
-		init := graph.Init{Kind: graph.Normal, Scale: embedScale, Seed: c.Seed}
-		rows := g.GatherRows(g.Table(each("embed", col, ragged), init, col.Dim, c.Dim), x.Keys())
-		deep = append(deep, g.Reshape(g.Gather(rows, x.Pos()), tensor.Dynamic, col.PerRow*c.Dim))
-		width += col.PerRow * c.Dim
-	}
-	logit := layers(g, g.Concat(deep...), 1, append([]int{width}, c.Hidden...), 1, c.Seed)
-	logit = g.Add(logit, linear(g, "wide", ragged, 1, true, zero))
-	if len(dense) > 0 {
-		logit = g.Add(logit, linear(g, "linear", dense, 1, false, zero))
-	}
-	return binary(g, c, logit)
+	flat := channels * height * width
+	h := g.Reshape(x, tensor.Dynamic, flat)
+	return classify(g, c, func(out int) *graph.Node {
+		return layers(g, h, "", 1, append([]int{flat}, c.Hidden...), out, c.Seed)
+	})
 }

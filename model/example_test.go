@@ -16,7 +16,7 @@ func ExampleBuild() {
 	fmt.Println(m.Task, m.Predict, err)
 	fmt.Println(g.ByName("embed"))
 	// Output:
-	// binary logit = reshape add.25 -> f32 [?] <nil>
+	// binary logit = reshape add.26 -> f32 [?] <nil>
 	// embed = table init=normal scale=0.01 seed=1 -> f32 [100000 8]
 }
 
@@ -24,5 +24,5 @@ func ExampleBuild() {
 func ExampleConfig_Validate() {
 	fmt.Println(model.Config{Kind: "logistik"}.Validate())
 	// Output:
-	// model: kind: unknown "logistik": did you mean "logistic"? There are logistic, softmax, linear, mlp, ctr
+	// model: kind: unknown "logistik": did you mean "logistic"? There are logistic, softmax, linear, mlp, cnn, fm, ctr, deepfm, dlrm, gpt
 }

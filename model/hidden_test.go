@@ -15,8 +15,15 @@ func TestHiddenLayersAreRectified(t *testing.T) {
 		{Kind: "mlp", Inputs: mixed[:1], Hidden: []int{5}},
 		{Kind: "ctr", Inputs: mixed, Hidden: []int{5, 4}, Dim: 2},
 		{Kind: "ctr", Inputs: mixed, Dim: 2},
+		{Kind: "deepfm", Inputs: mixed, Hidden: []int{5}, Dim: 2},
+		{Kind: "dlrm", Inputs: mixed, Hidden: []int{5, 4}, Bottom: []int{3, 4}, Dim: 2},
+		{Kind: "cnn", Inputs: []Column{{Name: "x", Dim: 64}}, Filters: []int{2, 3}, Hidden: []int{4}},
 	} {
 		c.Float = tensor.F32
+		want := len(c.Hidden) + len(c.Bottom) + len(c.Filters)
+		if c.Kind == "dlrm" {
+			want++ // the last layer of the bottom network
+		}
 		g, _, err := Build(c)
 		if err != nil {
 			t.Fatal(err)
@@ -27,8 +34,8 @@ func TestHiddenLayersAreRectified(t *testing.T) {
 				rectified++
 			}
 		}
-		if rectified != len(c.Hidden) {
-			t.Errorf("%s with hidden layers %v has %d rectified ones", c.Kind, c.Hidden, rectified)
+		if rectified != want {
+			t.Errorf("%s with hidden layers %v has %d rectified ones, want %d", c.Kind, c.Hidden, rectified, want)
 		}
 	}
 }

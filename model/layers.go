@@ -39,12 +39,17 @@ func linear(g *graph.Graph, name string, cols []Column, out int, table bool, ini
 		default:
 			y = g.Bag(g.Variable(wname, init(col), col.Dim, out), x.IDs(), x.Offsets(), x.Weights())
 		}
-		if sum != nil {
-			y = g.Add(sum, y)
-		}
-		sum = y
+		sum = plus(g, sum, y)
 	}
 	return sum
+}
+
+// plus is sum + y, where a sum may be nil: nothing yet.
+func plus(g *graph.Graph, sum, y *graph.Node) *graph.Node {
+	if sum == nil {
+		return y
+	}
+	return g.Add(sum, y)
 }
 
 // vector returns [B 1] as [B].
@@ -68,6 +73,15 @@ func binary(g *graph.Graph, c Config, logit *graph.Node) graph.Model {
 func multiclass(g *graph.Graph, c Config, logits *graph.Node) graph.Model {
 	z, y := g.Named("logits", logits), g.Input(c.Label, 0)
 	return graph.Model{Task: graph.Multiclass, Loss: g.Named("loss", g.SoftmaxLoss(z, y)), Weight: g.Named("weight", g.Count(y)), Predict: z, Label: y}
+}
+
+// classify ends a model with what logits makes: one logit [B 1] if there are no
+// Classes, else one a class.
+func classify(g *graph.Graph, c Config, logits func(out int) *graph.Node) graph.Model {
+	if c.Classes == 0 {
+		return binary(g, c, logits(1))
+	}
+	return multiclass(g, c, logits(c.Classes))
 }
 
 // Logistic is logistic regression: logit = Σ x·w + b.

@@ -19,6 +19,8 @@ var (
 	ragged  = model.Column{Name: "x", Dim: 1000, Ragged: true}
 	num     = model.Column{Name: "num", Dim: 13}
 	cat     = model.Column{Name: "cat", Dim: 5000, Ragged: true, PerRow: 26}
+	pixels  = model.Column{Name: "x", Dim: 48}
+	tokens  = model.Column{Name: "tokens", Dim: 65, Ragged: true, PerRow: 7}
 	context = model.Column{Name: "context", Dim: 300, Ragged: true, PerRow: 2}
 )
 
@@ -37,6 +39,8 @@ func three(c *model.Config)   { c.Classes = 3 }
 func hidden(c *model.Config)  { c.Hidden = []int{16, 8} }
 func dim(c *model.Config)     { c.Dim = 4 }
 func sixBits(c *model.Config) { c.Float = tensor.F64 }
+func images(c *model.Config)  { c.Image, c.Filters = []int{2, 4, 6}, []int{3, 5} }
+func small(c *model.Config)   { c.Dim, c.Layers, c.Heads = 6, 2, 3 }
 
 // TestModels proves that every model trains with every rule: the step holds
 // together, and it has these parameters.
@@ -67,6 +71,34 @@ func TestModels(t *testing.T) {
 			with(config("ctr", cat, num, context), dim), graph.Binary,
 			"b1[1] embed.cat[5000 4]rows embed.context[300 4]rows linear[13 1] w1[125 1] wide.cat[5000 1]rows wide.context[300 1]rows",
 		},
+		"cnn": {
+			with(with(with(config("cnn", pixels), images), hidden), three), graph.Multiclass,
+			"b1[16] b2[8] b3[3] conv1.b[3 1 1] conv1.w[3 2 3 3] conv2.b[5 1 1] conv2.w[5 3 3 3] w1[5 16] w2[16 8] w3[8 3]",
+		},
+		"cnn of a gray square": {
+			with(config("cnn", model.Column{Name: "x", Dim: 784}), func(c *model.Config) { c.Filters = []int{4} }), graph.Binary,
+			"b1[1] conv1.b[4 1 1] conv1.w[4 1 3 3] w1[784 1]",
+		},
+		"fm":      {with(config("fm", ragged), dim), graph.Binary, "b[1] embed[1000 4]rows w[1000 1]rows"},
+		"fm both": {with(config("fm", num, cat), dim), graph.Binary, "b[1] embed.cat[5000 4]rows embed.num[13 4] w.cat[5000 1]rows w.num[13 1]"},
+		"deepfm": {
+			with(with(config("deepfm", num, cat), hidden), dim), graph.Binary,
+			"b1[16] b2[8] b3[1] embed[5000 4]rows linear[13 1] w1[117 16] w2[16 8] w3[8 1] wide[5000 1]rows",
+		},
+		"dlrm": {
+			with(with(with(config("dlrm", num, cat), hidden), dim), func(c *model.Config) { c.Bottom = []int{32} }), graph.Binary,
+			"b1[16] b2[8] b3[1] bottom.b1[32] bottom.b2[4] bottom.w1[13 32] bottom.w2[32 4] embed[5000 4]rows w1[355 16] w2[16 8] w3[8 1]",
+		},
+		"gpt": {
+			with(config("gpt", tokens), small), graph.Tokens,
+			"block1.down.b[6] block1.down.w[24 6] block1.k.b[6] block1.k.w[6 6] block1.norm1.bias[6] block1.norm1.gain[6]" +
+				" block1.norm2.bias[6] block1.norm2.gain[6] block1.o.b[6] block1.o.w[6 6] block1.q.b[6] block1.q.w[6 6]" +
+				" block1.up.b[24] block1.up.w[6 24] block1.v.b[6] block1.v.w[6 6]" +
+				" block2.down.b[6] block2.down.w[24 6] block2.k.b[6] block2.k.w[6 6] block2.norm1.bias[6] block2.norm1.gain[6]" +
+				" block2.norm2.bias[6] block2.norm2.gain[6] block2.o.b[6] block2.o.w[6 6] block2.q.b[6] block2.q.w[6 6]" +
+				" block2.up.b[24] block2.up.w[6 24] block2.v.b[6] block2.v.w[6 6]" +
+				" embed[65 6] norm.bias[6] norm.gain[6] out.b[65] out.w[6 65] position[7 6]",
+		},
 	} {
 		for _, rule := range []optim.Rule{{Kind: optim.SGD, LR: .1}, {Kind: optim.Momentum, LR: .1}, {Kind: optim.Adagrad, LR: .1}, {Kind: optim.Adam, LR: .1}} {
 			t.Run(name+" "+string(rule.Kind), func(t *testing.T) {
@@ -78,7 +110,7 @@ func TestModels(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if m.Task != c.task || m.Label != g.ByName("label") || g.Float != c.config.Float {
+				if m.Task != c.task || m.Label != labelOf(g, c.task) || g.Float != c.config.Float {
 					t.Errorf("task %s, label %v, float %v", m.Task, m.Label, g.Float)
 				}
 				if diff := cmp.Diff(c.params, params(s)); diff != "" {
@@ -90,6 +122,14 @@ func TestModels(t *testing.T) {
 			})
 		}
 	}
+}
+
+// labelOf is the node that predictions are compared with.
+func labelOf(g *graph.Graph, task graph.Task) *graph.Node {
+	if task == graph.Tokens {
+		return g.ByName("next")
+	}
+	return g.ByName("label")
 }
 
 // params lists the trained parameters by name, with "rows" behind tables.
@@ -227,6 +267,20 @@ func TestBuildErrors(t *testing.T) {
 		"nothing ragged":  {with(config("ctr", num), dim), []string{"inputs", "ragged"}},
 		"per row":         {with(config("ctr", ragged), dim), []string{`"x"`, "fixed"}},
 		"huge":            {with(config("ctr", cat), func(c *model.Config) { c.Dim = 1 << 62 }), []string{"dim", "26"}},
+		"no filters":      {with(config("cnn", pixels), three), []string{"filters"}},
+		"image dims":      {with(with(config("cnn", pixels), images), func(c *model.Config) { c.Image = []int{48} }), []string{"image", "channels"}},
+		"not the image":   {with(with(config("cnn", pixels), images), func(c *model.Config) { c.Image[0] = 3 }), []string{"image", "48"}},
+		"no square":       {with(with(config("cnn", pixels), images), func(c *model.Config) { c.Image = nil }), []string{"image", "48"}},
+		"small image":     {with(with(config("cnn", pixels), images), func(c *model.Config) { c.Filters = []int{1, 1, 1} }), []string{"filters", "3 layers", "4 by 6"}},
+		"ragged image":    {with(config("cnn", cat), images), []string{"inputs", "dense"}},
+		"two images":      {with(config("cnn", pixels, num), images), []string{"inputs", "one column"}},
+		"nothing dense":   {with(config("dlrm", cat), dim), []string{"inputs", "dense"}},
+		"no layers":       {with(config("gpt", tokens), dim), []string{"layers", "heads"}},
+		"heads":           {with(with(config("gpt", tokens), small), func(c *model.Config) { c.Heads = 4 }), []string{"heads", "4", "6"}},
+		"dropout":         {with(with(config("gpt", tokens), small), func(c *model.Config) { c.Dropout = 1 }), []string{"dropout", "1"}},
+		"useless dropout": {with(with(config("mlp", dense), hidden), func(c *model.Config) { c.Dropout = .1 }), []string{"dropout", "mlp"}},
+		"negative":        {with(with(config("gpt", tokens), small), func(c *model.Config) { c.Layers = -1 }), []string{"layers", "-1"}},
+		"bottom":          {with(with(config("dlrm", num, cat), dim), func(c *model.Config) { c.Bottom = []int{0} }), []string{"bottom", "0"}},
 		"all at once":     {with(with(config("softmax"), hidden), dim), []string{"hidden", "dim", "classes", "inputs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -253,7 +307,7 @@ func TestNearestKind(t *testing.T) {
 }
 
 func TestKinds(t *testing.T) {
-	if diff := cmp.Diff([]string{"logistic", "softmax", "linear", "mlp", "ctr"}, model.Kinds()); diff != "" {
+	if diff := cmp.Diff(strings.Fields("logistic softmax linear mlp cnn fm ctr deepfm dlrm gpt"), model.Kinds()); diff != "" {
 		t.Error(diff)
 	}
 }
