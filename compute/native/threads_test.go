@@ -1,13 +1,16 @@
 package native_test
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/gangline/gangline/compute/native"
+	"github.com/gangline/gangline/compute/ref"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
@@ -113,5 +116,43 @@ func BenchmarkThreads(b *testing.B) {
 			p, in, res := whole(b, g, []native.Option{native.Threads(n)}, out)
 			benchmark(b, 2<<30, p, in, res)
 		})
+	}
+}
+
+// TestDeepGraphIsWhatRefComputes compares all families of kernels and their
+// gradients at sizes that blocks and vectors cut.
+func TestDeepGraphIsWhatRefComputes(t *testing.T) {
+	g, out := deepGraph(tensor.F64)
+	p, in, res := whole(t, g, []native.Option{native.Threads(2)}, out...)
+	seg := &graph.Segment{Name: "ref", Out: out}
+	for _, n := range g.Nodes() {
+		if n.IsSource() {
+			seg.In = append(seg.In, n)
+		} else {
+			seg.Nodes = append(seg.Nodes, n)
+		}
+	}
+	judge, err := ref.New().Compile(seg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	randomise(rand.New(rand.NewPCG(5, 6)), in)
+	var want []*tensor.Tensor
+	for range res {
+		want = append(want, tensor.New(tensor.F64, 0))
+	}
+	if err := errors.Join(p.Run(0, in, res), judge.Run(0, in, want)); err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range res {
+		size := 0.0
+		for _, v := range want[i].F64() {
+			size = max(size, math.Abs(v))
+		}
+		for e, v := range want[i].F64() {
+			if d := math.Abs(r.F64()[e] - v); !(d <= 1e-11*size) {
+				t.Fatalf("%q: element %d is %v, want %v", out[i].Name, e, r.F64()[e], v)
+			}
+		}
 	}
 }

@@ -140,6 +140,7 @@ func packCopy16(g *generator) {
 	g.JZ(LabelRef("done"))
 	g.Label("loop")
 	x, y := g.YMM(), g.YMM()
+	g.PREFETCHT1(Mem{Base: src, Disp: 64}) // the next panel's
 	g.VMOVUPS(Mem{Base: src}, x)
 	g.VMOVUPS(Mem{Base: src, Disp: 32}, y)
 	g.VMOVUPS(x, Mem{Base: dst})
@@ -166,6 +167,7 @@ func packCopy6(g *generator) {
 	g.JZ(LabelRef("done"))
 	g.Label("loop")
 	x, y := g.XMM(), g.XMM()
+	g.PREFETCHT0(Mem{Base: src, Disp: 64})
 	g.VMOVUPS(Mem{Base: src}, x)
 	g.VMOVSD(Mem{Base: src, Disp: 16}, y)
 	g.VMOVUPS(x, Mem{Base: dst})
@@ -186,13 +188,14 @@ func packTranspose(g *generator, rows int) {
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
 	g.Pragma("noescape")
-	g.SignatureExpr("func(dst *float32, dstStep int, src *float32, srcRow, blocks int)")
+	g.SignatureExpr("func(dst *float32, dstStep int, src *float32, srcRow, blocks, ahead int)")
 	g.Doc(
 		fmt.Sprintf("%s writes columns of %d rows, srcRow bytes apart, as runs dstStep bytes apart:", name, rows),
-		"8·blocks columns, each written as 8 elements.")
+		"8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.")
 	dst, dstStep := g.Load(g.Param("dst"), g.GP64()), g.Load(g.Param("dstStep"), g.GP64())
 	src, srcRow := g.Load(g.Param("src"), g.GP64()), g.Load(g.Param("srcRow"), g.GP64())
 	blocks := g.Load(g.Param("blocks"), g.GP64())
+	ahead := g.Load(g.Param("ahead"), g.GP64())
 	mid := g.GP64()
 	g.LEAQ(Mem{Base: src, Index: srcRow, Scale: 2}, mid)
 	g.ADDQ(srcRow, mid) // row 3
@@ -211,6 +214,12 @@ func packTranspose(g *generator, rows int) {
 			m.Index, m.Scale = srcRow, uint8(r%3)
 		}
 		return m
+	}
+	for r := range rows {
+		m := row(r, 0)
+		next := g.GP64()
+		g.LEAQ(m, next)
+		g.PREFETCHT1(Mem{Base: next, Index: ahead, Scale: 1})
 	}
 	for half := range 2 {
 		for r := range 4 {

@@ -193,6 +193,13 @@ func arithmetic(g *generator) {
 	g.loop("scaleMulAVX", "alpha·x·gain", []string{"x", "gain"}, alpha, func(v values) vec {
 		return g.mul(g.mul(v.in[0], v.scalars[0]), v.in[1])
 	})
+	g.loop("normGradAVX", "(t - shift - (x - mean)·slope)·inv", []string{"t", "x"}, []string{"mean", "inv", "shift", "slope"}, func(v values) vec {
+		d := g.mul(g.sub(v.in[1], v.scalars[0]), v.scalars[3])
+		return g.mul(g.sub(g.sub(v.in[0], v.scalars[2]), d), v.scalars[1])
+	})
+	g.loop("addNormProductsAVX", "a + (x - mean)·inv·dy", []string{"a", "x", "dy"}, []string{"mean", "inv"}, func(v values) vec {
+		return g.add(v.in[0], g.mul(g.mul(g.sub(v.in[1], v.scalars[0]), v.scalars[1]), v.in[2]))
+	})
 	g.loop("softmaxGradAVX", "y·(dy - alpha)", ydy, alpha, func(v values) vec {
 		return g.mul(v.in[0], g.sub(v.in[1], v.scalars[0]))
 	})

@@ -75,13 +75,13 @@ func packCopy16(dst *float32, src *float32, step int, k int)
 func packCopy6(dst *float32, src *float32, step int, k int)
 
 // packTranspose6 writes columns of 6 rows, srcRow bytes apart, as runs dstStep bytes apart:
-// 8·blocks columns, each written as 8 elements.
+// 8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.
 //
 //go:noescape
-func packTranspose6(dst *float32, dstStep int, src *float32, srcRow int, blocks int)
+func packTranspose6(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int)
 
 // packTranspose8 writes columns of 8 rows, srcRow bytes apart, as runs dstStep bytes apart:
-// 8·blocks columns, each written as 8 elements.
+// 8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.
 //
 //go:noescape
-func packTranspose8(dst *float32, dstStep int, src *float32, srcRow int, blocks int)
+func packTranspose8(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int)

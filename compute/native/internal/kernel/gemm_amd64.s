@@ -1685,7 +1685,7 @@ set:
 	RET
 
 // func packCopy16(dst *float32, src *float32, step int, k int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·packCopy16(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
@@ -1695,21 +1695,22 @@ TEXT ·packCopy16(SB), NOSPLIT, $0-32
 	JZ    done
 
 loop:
-	VMOVUPS (CX), Y0
-	VMOVUPS 32(CX), Y1
-	VMOVUPS Y0, (AX)
-	VMOVUPS Y1, 32(AX)
-	ADDQ    DX, CX
-	ADDQ    $0x40, AX
-	DECQ    BX
-	JNZ     loop
+	PREFETCHT1 64(CX)
+	VMOVUPS    (CX), Y0
+	VMOVUPS    32(CX), Y1
+	VMOVUPS    Y0, (AX)
+	VMOVUPS    Y1, 32(AX)
+	ADDQ       DX, CX
+	ADDQ       $0x40, AX
+	DECQ       BX
+	JNZ        loop
 
 done:
 	VZEROUPPER
 	RET
 
 // func packCopy6(dst *float32, src *float32, step int, k int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·packCopy6(SB), NOSPLIT, $0-32
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
@@ -1719,46 +1720,60 @@ TEXT ·packCopy6(SB), NOSPLIT, $0-32
 	JZ    done
 
 loop:
-	VMOVUPS (CX), X0
-	VMOVSD  16(CX), X1
-	VMOVUPS X0, (AX)
-	VMOVSD  X1, 16(AX)
-	ADDQ    DX, CX
-	ADDQ    $0x18, AX
-	DECQ    BX
-	JNZ     loop
+	PREFETCHT0 64(CX)
+	VMOVUPS    (CX), X0
+	VMOVSD     16(CX), X1
+	VMOVUPS    X0, (AX)
+	VMOVSD     X1, 16(AX)
+	ADDQ       DX, CX
+	ADDQ       $0x18, AX
+	DECQ       BX
+	JNZ        loop
 
 done:
 	RET
 
-// func packTranspose6(dst *float32, dstStep int, src *float32, srcRow int, blocks int)
-// Requires: AVX
-TEXT ·packTranspose6(SB), NOSPLIT, $0-40
+// func packTranspose6(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int)
+// Requires: AVX, MMX+
+TEXT ·packTranspose6(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
 	MOVQ  dstStep+8(FP), CX
 	MOVQ  src+16(FP), DX
 	MOVQ  srcRow+24(FP), BX
 	MOVQ  blocks+32(FP), SI
-	LEAQ  (DX)(BX*2), DI
-	ADDQ  BX, DI
-	LEAQ  (DI)(BX*2), R8
+	MOVQ  ahead+40(FP), DI
+	LEAQ  (DX)(BX*2), R8
 	ADDQ  BX, R8
+	LEAQ  (R8)(BX*2), R9
+	ADDQ  BX, R9
 	TESTQ SI, SI
 	JZ    done
 
 loop:
+	LEAQ        (DX), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (DX)(BX*1), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (DX)(BX*2), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R8), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R8)(BX*1), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R8)(BX*2), R10
+	PREFETCHT1  (R10)(DI*1)
 	VMOVUPS     (DX), X0
-	VINSERTF128 $0x01, (DI)(BX*1), Y0, Y0
+	VINSERTF128 $0x01, (R8)(BX*1), Y0, Y0
 	VMOVUPS     (DX)(BX*1), X1
-	VINSERTF128 $0x01, (DI)(BX*2), Y1, Y1
+	VINSERTF128 $0x01, (R8)(BX*2), Y1, Y1
 	VMOVUPS     (DX)(BX*2), X2
-	VMOVUPS     (DI), X3
+	VMOVUPS     (R8), X3
 	VMOVUPS     16(DX), X4
-	VINSERTF128 $0x01, 16(DI)(BX*1), Y4, Y4
+	VINSERTF128 $0x01, 16(R8)(BX*1), Y4, Y4
 	VMOVUPS     16(DX)(BX*1), X5
-	VINSERTF128 $0x01, 16(DI)(BX*2), Y5, Y5
+	VINSERTF128 $0x01, 16(R8)(BX*2), Y5, Y5
 	VMOVUPS     16(DX)(BX*2), X6
-	VMOVUPS     16(DI), X7
+	VMOVUPS     16(R8), X7
 	VUNPCKLPS   Y1, Y0, Y8
 	VUNPCKHPS   Y1, Y0, Y9
 	VUNPCKLPS   Y3, Y2, Y10
@@ -1792,8 +1807,8 @@ loop:
 	VMOVUPS     Y8, (AX)
 	ADDQ        CX, AX
 	ADDQ        $0x20, DX
-	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
 	DECQ        SI
 	JNZ         loop
 
@@ -1801,38 +1816,55 @@ done:
 	VZEROUPPER
 	RET
 
-// func packTranspose8(dst *float32, dstStep int, src *float32, srcRow int, blocks int)
-// Requires: AVX
-TEXT ·packTranspose8(SB), NOSPLIT, $0-40
+// func packTranspose8(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int)
+// Requires: AVX, MMX+
+TEXT ·packTranspose8(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
 	MOVQ  dstStep+8(FP), CX
 	MOVQ  src+16(FP), DX
 	MOVQ  srcRow+24(FP), BX
 	MOVQ  blocks+32(FP), SI
-	LEAQ  (DX)(BX*2), DI
-	ADDQ  BX, DI
-	LEAQ  (DI)(BX*2), R8
+	MOVQ  ahead+40(FP), DI
+	LEAQ  (DX)(BX*2), R8
 	ADDQ  BX, R8
+	LEAQ  (R8)(BX*2), R9
+	ADDQ  BX, R9
 	TESTQ SI, SI
 	JZ    done
 
 loop:
+	LEAQ        (DX), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (DX)(BX*1), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (DX)(BX*2), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R8), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R8)(BX*1), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R8)(BX*2), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R9), R10
+	PREFETCHT1  (R10)(DI*1)
+	LEAQ        (R9)(BX*1), R10
+	PREFETCHT1  (R10)(DI*1)
 	VMOVUPS     (DX), X0
-	VINSERTF128 $0x01, (DI)(BX*1), Y0, Y0
+	VINSERTF128 $0x01, (R8)(BX*1), Y0, Y0
 	VMOVUPS     (DX)(BX*1), X1
-	VINSERTF128 $0x01, (DI)(BX*2), Y1, Y1
+	VINSERTF128 $0x01, (R8)(BX*2), Y1, Y1
 	VMOVUPS     (DX)(BX*2), X2
-	VINSERTF128 $0x01, (R8), Y2, Y2
-	VMOVUPS     (DI), X3
-	VINSERTF128 $0x01, (R8)(BX*1), Y3, Y3
+	VINSERTF128 $0x01, (R9), Y2, Y2
+	VMOVUPS     (R8), X3
+	VINSERTF128 $0x01, (R9)(BX*1), Y3, Y3
 	VMOVUPS     16(DX), X4
-	VINSERTF128 $0x01, 16(DI)(BX*1), Y4, Y4
+	VINSERTF128 $0x01, 16(R8)(BX*1), Y4, Y4
 	VMOVUPS     16(DX)(BX*1), X5
-	VINSERTF128 $0x01, 16(DI)(BX*2), Y5, Y5
+	VINSERTF128 $0x01, 16(R8)(BX*2), Y5, Y5
 	VMOVUPS     16(DX)(BX*2), X6
-	VINSERTF128 $0x01, 16(R8), Y6, Y6
-	VMOVUPS     16(DI), X7
-	VINSERTF128 $0x01, 16(R8)(BX*1), Y7, Y7
+	VINSERTF128 $0x01, 16(R9), Y6, Y6
+	VMOVUPS     16(R8), X7
+	VINSERTF128 $0x01, 16(R9)(BX*1), Y7, Y7
 	VUNPCKLPS   Y1, Y0, Y8
 	VUNPCKHPS   Y1, Y0, Y9
 	VUNPCKLPS   Y3, Y2, Y10
@@ -1866,8 +1898,8 @@ loop:
 	VMOVUPS     Y8, (AX)
 	ADDQ        CX, AX
 	ADDQ        $0x20, DX
-	ADDQ        $0x20, DI
 	ADDQ        $0x20, R8
+	ADDQ        $0x20, R9
 	DECQ        SI
 	JNZ         loop
 

@@ -71,13 +71,13 @@ func packCopy16(dst *float32, src *float32, step int, k int) { panic(elsewhere) 
 func packCopy6(dst *float32, src *float32, step int, k int) { panic(elsewhere) }
 
 // packTranspose6 writes columns of 6 rows, srcRow bytes apart, as runs dstStep bytes apart:
-// 8·blocks columns, each written as 8 elements.
-func packTranspose6(dst *float32, dstStep int, src *float32, srcRow int, blocks int) {
+// 8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.
+func packTranspose6(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int) {
 	panic(elsewhere)
 }
 
 // packTranspose8 writes columns of 8 rows, srcRow bytes apart, as runs dstStep bytes apart:
-// 8·blocks columns, each written as 8 elements.
-func packTranspose8(dst *float32, dstStep int, src *float32, srcRow int, blocks int) {
+// 8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.
+func packTranspose8(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int) {
 	panic(elsewhere)
 }

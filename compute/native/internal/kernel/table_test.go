@@ -150,7 +150,7 @@ func TestFunctionErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var x []float32
 			for i := range 1 << 18 {
-				x = append(x, math.Float32frombits(uint32(i)<<14|uint32(i*2654435761)>>18))
+				x = append(x, math.Float32frombits(uint32(i)<<14|uint32(i)*2654435761>>18))
 			}
 			for i := -150_000; i < 150_000; i++ { // where functions bend
 				x = append(x, float32(i)*1e-4)

@@ -73,10 +73,10 @@ func packRows32(dst, src []float32, stride, width, k int) {
 		_, _ = src[(width-1)*stride+k-1], dst[width*k-1]
 		if width == 6 {
 			_ = dst[6*8*blocks+1] // it writes two elements too many
-			packTranspose6(&dst[0], 4*width, &src[0], 4*stride, blocks)
+			packTranspose6(&dst[0], 4*width, &src[0], 4*stride, blocks, 4*width*stride)
 		} else {
-			packTranspose8(&dst[0], 4*width, &src[0], 4*stride, blocks)
-			packTranspose8(&dst[8], 4*width, &src[8*stride], 4*stride, blocks)
+			packTranspose8(&dst[0], 4*width, &src[0], 4*stride, blocks, 4*width*stride)
+			packTranspose8(&dst[8], 4*width, &src[8*stride], 4*stride, blocks, 4*width*stride)
 		}
 	}
 	if at := 8 * blocks; at < k {
