@@ -217,3 +217,12 @@ func productOf(n float64) tolerance {
 		return func(i int) float64 { return n * math.Abs(dy[i]) * (1 + min(9, math.Abs(x[i]))) }
 	}
 }
+
+// siluOf allows n roundings of the result and, where sigmoid(x) is so small that
+// an f32 has fewer digits for it, x roundings of that.
+func siluOf(n float64) tolerance {
+	return func(_ *testing.T, r *result) func(int) float64 {
+		x, want := r.in[0].F64(), r.want.F64()
+		return func(i int) float64 { return n*math.Abs(want[i]) + 2*math.Abs(x[i])*0x1p-126 }
+	}
+}
