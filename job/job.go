@@ -32,12 +32,17 @@ type Job struct {
 	// Precision is the type of parameters and gradients: f32 or f64.
 	Precision string `yaml:"precision"`
 	// Backend computes: native, or ref (the slow, obvious one).
-	Backend    string     `yaml:"backend"`
+	Backend string `yaml:"backend"`
+	// Threads is how many cores a worker computes with (native); 0: those of
+	// its machine, shared evenly among the workers there. It changes no result.
+	Threads    int        `yaml:"threads"`
 	Strategy   Strategy   `yaml:"strategy"`
 	Eval       Eval       `yaml:"eval"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Restart    Restart    `yaml:"restart"`
 	Network    Network    `yaml:"network"`
+	// Extensions is what the program adds to what ships; no part of the file.
+	Extensions Extensions `yaml:"-"`
 }
 
 // Model names a model that gangline ships and its sizes.

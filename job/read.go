@@ -20,7 +20,10 @@ const maxFileBytes = 1 << 20
 
 // Read reads a job file, lays the settings ("path.to.field=value") over it,
 // fills in defaults that depend on other fields, and validates.
-func Read(path string, settings []string) (Job, error) {
+func Read(path string, settings []string) (Job, error) { return Extensions{}.Read(path, settings) }
+
+// Read is the function Read for a program with extensions.
+func (e Extensions) Read(path string, settings []string) (Job, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Job{}, fmt.Errorf("job: cannot read the job file: %w", err)
@@ -32,7 +35,7 @@ func Read(path string, settings []string) (Job, error) {
 	if err != nil {
 		return Job{}, fmt.Errorf("job: cannot read the job file: %w", err)
 	}
-	j, err := Parse(path, text, settings)
+	j, err := e.Parse(path, text, settings)
 	if err == nil && j.Name == "" {
 		j.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
@@ -41,7 +44,13 @@ func Read(path string, settings []string) (Job, error) {
 
 // Parse is Read for text that is at hand; name stands for the file in errors.
 func Parse(name string, text []byte, settings []string) (Job, error) {
+	return Extensions{}.Parse(name, text, settings)
+}
+
+// Parse is the function Parse for a program with extensions.
+func (e Extensions) Parse(name string, text []byte, settings []string) (Job, error) {
 	j := Default()
+	j.Extensions = e
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return Job{}, located(name, err)
@@ -120,10 +129,13 @@ func (j *Job) set(setting string) error {
 	return nil
 }
 
+// noTag is the name of a field that no file sets.
+const noTag = "-"
+
 // fieldByTag finds a struct field by its name in YAML.
 func fieldByTag(t reflect.Type, tag string) (reflect.StructField, bool) {
 	for f := range t.Fields() {
-		if name(f) == tag {
+		if name(f) == tag && tag != noTag {
 			return f, true
 		}
 	}
@@ -134,7 +146,9 @@ func fieldByTag(t reflect.Type, tag string) (reflect.StructField, bool) {
 func tags(t reflect.Type) []string {
 	var out []string
 	for f := range t.Fields() {
-		out = append(out, name(f))
+		if name(f) != noTag {
+			out = append(out, name(f))
+		}
 	}
 	return out
 }

@@ -18,6 +18,8 @@ const (
 	MaxRanks = 1024
 	// MaxBatch bounds the global batch.
 	MaxBatch = 1 << 24
+	// MaxThreads bounds the threads of a worker.
+	MaxThreads = 1024
 )
 
 // complete fills in defaults that depend on other fields.
@@ -35,6 +37,7 @@ func (j *Job) complete() {
 	if j.Eval.Batch == 0 {
 		j.Eval.Batch = j.Batch
 	}
+	j.Optimizer.Custom = j.Extensions.Rule(j.Optimizer.Kind)
 	if c := &j.Optimizer.Schedule; c.Kind == optim.Cosine && c.Steps == 0 {
 		c.Steps = j.Steps
 	}
@@ -68,6 +71,8 @@ func (j *Job) Validate() error {
 		{j.Checkpoint.Every > 0 && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say where the checkpoints go"},
 		{j.Checkpoint.Resume && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say which checkpoints to resume from"},
 		{j.Checkpoint.Keep < 1, "checkpoint.keep", "must be at least 1"},
+		{j.Threads < 0 || j.Threads > MaxThreads, "threads", fmt.Sprintf("must be 0 to %d, is %d", MaxThreads, j.Threads)},
+		{j.Threads > 1 && j.Backend == "ref", "threads", "backend ref has one: set backend=native, or threads 1"},
 		{j.Restart.Max < 0, "restart.max", "must not be negative"},
 		{j.Network.JoinTimeout <= 0, "network.join_timeout", "must be longer than 0s"},
 		{j.Network.TaskTimeout <= 0, "network.task_timeout", "must be longer than 0s"},
@@ -83,7 +88,7 @@ func (j *Job) Validate() error {
 	}{
 		{"precision", j.Precision, []string{"f32", "f64"}},
 		{"backend", j.Backend, []string{"native", "ref"}},
-		{"strategy.kind", j.Strategy.Kind, []string{"serial", "allreduce", "ps"}},
+		{"strategy.kind", j.Strategy.Kind, j.Extensions.allStrategies()},
 		{"strategy.consistency.kind", j.Strategy.Consistency.Kind, []string{"bsp"}},
 		{"restart.from", j.Restart.From, []string{"latest"}},
 		{"network.kind", j.Network.Kind, []string{"unix", "tcp"}},
@@ -92,10 +97,16 @@ func (j *Job) Validate() error {
 			return &FieldError{c.field, fmt.Sprintf("%q is not known%s", c.value, nearest.Hint(c.value, c.known))}
 		}
 	}
+	if err := j.Extensions.Check(); err != nil {
+		return fmt.Errorf("job: extensions: %w", err)
+	}
 	if err := j.Optimizer.Validate(); err != nil {
 		return &FieldError{"optimizer", err.Error()}
 	}
-	if err := j.Optimizer.Separable(); err != nil && j.Strategy.Kind == "ps" {
+	if err := j.Optimizer.Separable(); err != nil && j.Strategy.Servers > 0 {
+		return &FieldError{"optimizer", err.Error()}
+	}
+	if err := j.Optimizer.Try(); err != nil {
 		return &FieldError{"optimizer", err.Error()}
 	}
 	return j.validateStrategy()
@@ -113,7 +124,7 @@ func (j *Job) validateStrategy() error {
 		return &FieldError{"strategy.workers", fmt.Sprintf("%d workers and %d servers are more than %d ranks", s.Workers, s.Servers, MaxRanks)}
 	case s.Kind == "serial" && s.Workers != 1:
 		return &FieldError{"strategy.workers", fmt.Sprintf("serial has one worker, not %d: set strategy.kind=allreduce or ps, or workers 1", s.Workers)}
-	case s.Kind != "ps" && s.Servers != 0:
+	case (s.Kind == "serial" || s.Kind == "allreduce") && s.Servers != 0:
 		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
 	}
 	return nil

@@ -217,7 +217,7 @@ func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation
 		return nil, err
 	}
 	w := &worker{member: m, tests: map[data.Source]*tester{}}
-	if w.backend, err = backend(j.Backend); err != nil {
+	if w.backend, err = backend(j, 1); err != nil {
 		return nil, err
 	}
 	state := NewState(m.setup.Step).paramsOnly(m.setup.Step)

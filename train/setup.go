@@ -41,7 +41,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 	if err != nil {
 		return nil, &job.FieldError{Field: "precision", Fix: err.Error()}
 	}
-	g, m, err := model.Build(modelConfig(j, columns, dtype))
+	g, m, err := j.Extensions.Build(modelConfig(j, columns, dtype))
 	if err != nil {
 		return nil, &job.FieldError{Field: "model", Fix: err.Error()}
 	}
@@ -53,15 +53,16 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 		Job: j, Step: step, DType: dtype,
 		Cluster: strategy.Cluster{Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
 	}
-	if s.Program, err = planned(j.Strategy.Kind, step, s.Cluster); err != nil {
+	if s.Program, err = planned(j, step, s.Cluster); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
 // planned makes and checks the plans of a strategy.
-func planned(kind string, step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
-	build, err := strategy.ByName(kind)
+func planned(j job.Job, step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
+	kind := j.Strategy.Kind
+	build, err := j.Extensions.Strategy(kind)
 	if err != nil {
 		return nil, &job.FieldError{Field: "strategy.kind", Fix: err.Error()}
 	}
@@ -70,6 +71,9 @@ func planned(kind string, step *graph.Step, c strategy.Cluster) (*plan.Program, 
 		return nil, &job.FieldError{Field: "strategy", Fix: err.Error()}
 	}
 	for _, name := range []string{strategy.StepPlan, strategy.EvalPlan} {
+		if program.Plans[name] == nil {
+			return nil, fmt.Errorf("strategy %s makes no plan %q", kind, name)
+		}
 		if err := check.Plan(program.Plans[name]); err != nil {
 			return nil, fmt.Errorf("strategy %s makes a plan %q that does not hold: %w", kind, name, err)
 		}
@@ -160,6 +164,9 @@ func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 		spec.Limit = s.Rows
 	}
 	binary := j.Model.Kind == "logistic" || j.Model.Kind == "ctr" || (j.Model.Kind == "mlp" && j.Model.Classes == 0)
+	if m := j.Extensions.Model(j.Model.Kind); m != nil {
+		binary = m.Task == graph.Binary
+	}
 	if s.Format == "libsvm" && binary && s.LabelBase == 0 {
 		spec.LabelMap = "binary"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/gangline/gangline/compute"
@@ -56,7 +57,7 @@ func (m *member) train(ctx context.Context, report *RankReport) (err error) {
 func (m *member) newWorker() (*worker, error) {
 	w := &worker{member: m, savedAt: -1, tests: map[data.Source]*tester{}}
 	var err error
-	if w.backend, err = backend(m.setup.Job.Backend); err != nil {
+	if w.backend, err = backend(m.setup.Job, m.neighbours()); err != nil {
 		return nil, err
 	}
 	w.order = m.setup.trainOrder(m.rows.train.Rows())
@@ -267,12 +268,31 @@ func (w *worker) progress(done int64, m *Metrics) {
 	w.report(p)
 }
 
-// backend finds what computes by name.
-func backend(name string) (compute.Backend, error) {
-	for _, b := range []compute.Backend{native.New(), ref.New()} {
-		if b.Name() == name {
+// neighbours counts the workers of this worker's host, itself among them; who
+// has joined no one takes all to be there.
+func (m *member) neighbours() int {
+	if m.session == nil {
+		return m.setup.Cluster.Workers
+	}
+	n, peers := 0, m.session.Peers
+	for _, p := range peers {
+		if p.Rank < m.setup.Cluster.Workers && p.Host == peers[m.cfg.Rank].Host {
+			n++
+		}
+	}
+	return n
+}
+
+// backend makes what computes for one of so many workers of a host.
+func backend(j job.Job, workers int) (compute.Backend, error) {
+	threads := j.Threads
+	if threads == 0 {
+		threads = max(1, runtime.GOMAXPROCS(0)/max(1, workers))
+	}
+	for _, b := range []compute.Backend{native.New(native.Threads(threads)), ref.New()} {
+		if b.Name() == j.Backend {
 			return b, nil
 		}
 	}
-	return nil, &job.FieldError{Field: "backend", Fix: fmt.Sprintf("there is no backend %q", name)}
+	return nil, &job.FieldError{Field: "backend", Fix: fmt.Sprintf("there is no backend %q", j.Backend)}
 }
