@@ -10,7 +10,7 @@ import (
 )
 
 // Formats returns the names of the formats that Open knows.
-func Formats() []string { return []string{"libsvm", "criteo", "idx", "generated"} }
+func Formats() []string { return []string{"libsvm", "criteo", "idx", "text", "generated"} }
 
 // Spec says where rows come from. Fields that the format does not use must be
 // left at zero.
@@ -46,6 +46,16 @@ type Spec struct {
 	// hashed into, the Dim of column cat.
 	Buckets int
 
+	// Context (text) is the bytes of a row, Stride the bytes from the start of one
+	// row to that of the next; 0 is Context.
+	Context, Stride int
+	// From and To (text) are the shares of the file between which rows are cut,
+	// in [0, 1]; To 0 is the end. A row's label reaches one byte further than the row.
+	From, To float64
+	// Vocabulary (text) is the file whose distinct bytes are the tokens, in
+	// ascending order; "" is Path. A test file needs that of its training file.
+	Vocabulary string
+
 	// Rows (generated) is the number of rows, First the number of the first.
 	// Ranges that do not overlap are independent samples of one distribution:
 	// train and evaluate on disjoint ones.
@@ -78,6 +88,9 @@ func (s *Spec) Validate() error {
 	if maps := []string{"binary"}; s.LabelMap != "" && !slices.Contains(maps, s.LabelMap) {
 		bad("unknown LabelMap %q%s", s.LabelMap, nearest.Hint(s.LabelMap, maps))
 	}
+	if !(s.From >= 0 && s.From < 1) || !(s.To == 0 || s.To > s.From && s.To <= 1) {
+		bad("From %v and To %v are no range of shares: want 0 <= From < To <= 1", s.From, s.To)
+	}
 	if s.LabelMap != "" && s.LabelBase != 0 {
 		bad("LabelMap and LabelBase exclude each other")
 	}
@@ -95,7 +108,7 @@ func (s *Spec) fields() []field {
 	number := func(name string, v int, formats, required string) field {
 		return field{name, v != 0, v < 0, formats, required}
 	}
-	const files, hashed = "libsvm, criteo, idx", "criteo, generated"
+	const files, hashed = "libsvm, criteo, idx, text", "criteo, generated"
 	return []field{
 		{"Path", s.Path != "", false, files, files},
 		{"Labels", s.Labels != "", false, "idx", "idx"},
@@ -106,6 +119,11 @@ func (s *Spec) fields() []field {
 		{"LabelMap", s.LabelMap != "", false, "libsvm", ""},
 		{"LabelBase", s.LabelBase != 0, false, "libsvm", ""},
 		number("Buckets", s.Buckets, hashed, hashed),
+		number("Context", s.Context, "text", "text"),
+		number("Stride", s.Stride, "text", ""),
+		{"From", s.From != 0, false, "text", ""},
+		{"To", s.To != 0, false, "text", ""},
+		{"Vocabulary", s.Vocabulary != "", false, "text", ""},
 		number("Rows", s.Rows, "generated", "generated"),
 		number("First", s.First, "generated", ""),
 		{"Seed", s.Seed != 0, false, "generated", ""},
@@ -118,9 +136,10 @@ func (s *Spec) fields() []field {
 //	libsvm             label (dense, 1)   x (ragged, Features)
 //	criteo, generated  label (dense, 1)   num (dense, 13)   cat (ragged, Buckets, 26 a row)
 //	idx                label (dense, 1)   x (dense, bytes of a record, in [0,1])
+//	text               label (dense, Context)   tokens (ragged, vocabulary, Context a row)
 //
 // A malformed row is a *RowError. Memory is about 8 bytes an entry of libsvm (4
-// where all values are 1), 160 a row of criteo, one a pixel, none for generated
+// where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for generated
 // rows. The sources it returns are Reporters; generated ones are Oracles too.
 func Open(spec Spec) (Source, error) {
 	if err := spec.Validate(); err != nil {
@@ -129,6 +148,12 @@ func Open(spec Spec) (Source, error) {
 	switch spec.Format {
 	case "idx":
 		return source(readIdx(&spec))
+	case "text":
+		t, err := readText(&spec)
+		if err != nil {
+			return nil, err
+		}
+		return t, nil
 	case "generated":
 		return newGenerated(&spec), nil
 	}
