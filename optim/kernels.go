@@ -1,6 +1,10 @@
 package optim
 
-import "math"
+import (
+	"math"
+
+	"github.com/gangline/gangline/optim/internal/vector"
+)
 
 // apply updates elements lo to hi of p and the slots with the gradients g.
 func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
@@ -38,10 +42,33 @@ func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
 // The conversions T(x*y) below are not redundant: they forbid the compiler to
 // fuse the product into a following sum, which it does on some machines only.
 
+// singles returns a slice of float32 as that, and nothing for float64, which has
+// no vector code.
+func singles[T Float](s []T) []float32 {
+	f, _ := any(s).([]float32)
+	return f
+}
+
+// spread returns the scalars for vector code.
+func (k *kernel[T]) spread() vector.Coefs {
+	clip := float32(k.mean.clip)
+	if clip == 0 {
+		clip = float32(math.Inf(1))
+	}
+	return vector.Scalars{
+		Total: float32(k.mean.total), Clip: clip, MinusClip: -clip, L2: float32(k.mean.l2),
+		Rate: float32(k.rate), Decay: float32(k.decay), Mu: float32(k.mu), Damp: float32(k.damp), Eps: float32(k.eps),
+		Blend1: float32(k.blend1), Beta2: float32(k.beta2), Blend2: float32(k.blend2), Root2: float32(k.root2),
+	}.Spread()
+}
+
 func root[T Float](x T) T { return T(math.Sqrt(float64(x))) }
 
 func (k *kernel[T]) sgd(p, g []T) {
 	g = g[:len(p)]
+	if n := vector.SGD(singles(p), singles(g), &k.vec); n > 0 {
+		p, g = p[n:], g[n:]
+	}
 	mean, lr := k.mean, k.rate
 	for i, w := range p {
 		p[i] = w - T(lr*mean.of(g[i], w))
@@ -50,6 +77,9 @@ func (k *kernel[T]) sgd(p, g []T) {
 
 func (k *kernel[T]) momentum(p, g, u []T) {
 	g, u = g[:len(p)], u[:len(p)]
+	if n := vector.Momentum(singles(p), singles(g), singles(u), &k.vec, k.nesterov); n > 0 {
+		p, g, u = p[n:], g[n:], u[n:]
+	}
 	mean, lr, mu, damp, decay := k.mean, k.rate, k.mu, k.damp, k.decay
 	for i, w := range p {
 		m := mean.of(g[i], w)
@@ -65,6 +95,9 @@ func (k *kernel[T]) momentum(p, g, u []T) {
 
 func (k *kernel[T]) adagrad(p, g, a []T) {
 	g, a = g[:len(p)], a[:len(p)]
+	if n := vector.Adagrad(singles(p), singles(g), singles(a), &k.vec); n > 0 {
+		p, g, a = p[n:], g[n:], a[n:]
+	}
 	mean, lr, eps := k.mean, k.rate, k.eps
 	for i, w := range p {
 		m := mean.of(g[i], w)
@@ -104,6 +137,9 @@ func (k *kernel[T]) rmsprop(p, g, s []T, more [][]T) {
 
 func (k *kernel[T]) adam(p, g, m1, m2 []T) {
 	g, m1, m2 = g[:len(p)], m1[:len(p)], m2[:len(p)]
+	if n := vector.Adam(singles(p), singles(g), singles(m1), singles(m2), &k.vec); n > 0 {
+		p, g, m1, m2 = p[n:], g[n:], m1[n:], m2[n:]
+	}
 	mean, lr, eps, decay := k.mean, k.rate, k.eps, k.decay
 	blend1, beta2, blend2, root2 := k.blend1, k.beta2, k.blend2, k.root2
 	for i, w := range p {

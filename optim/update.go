@@ -3,6 +3,8 @@ package optim
 import (
 	"fmt"
 	"math"
+
+	"github.com/gangline/gangline/optim/internal/vector"
 )
 
 // Dense applies one step of the rule to the parameters p in place, given the
@@ -122,7 +124,8 @@ type kernel[T Float] struct {
 	l1, l2   T // ftrl
 	beta     T // ftrl
 	power    float64
-	rule     Rule // of a custom rule, with the step
+	vec      vector.Coefs // the same, for vector code in float32
+	rule     Rule         // of a custom rule, with the step
 	step     int64
 }
 
@@ -171,6 +174,7 @@ func newKernel[T Float](r Rule, step int64, total float64) kernel[T] {
 	default:
 		panic(fmt.Sprintf("optim: unknown rule %q", r.Kind))
 	}
+	k.vec = k.spread()
 	return k
 }
 

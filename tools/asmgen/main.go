@@ -1,5 +1,5 @@
-// Asmgen writes the assembly kernels of compute/native for amd64 with AVX2 and
-// FMA. Run it by go generate in compute/native/internal/kernel.
+// Asmgen writes the assembly of compute/native/internal/kernel and
+// optim/internal/vector, for amd64 with AVX2 and FMA. Run it by go generate there.
 //
 // Each family of kernels is one file here and one pair of files there: the
 // assembly and the Go declarations of it. What is generated is committed, so
@@ -28,15 +28,16 @@ type generator struct {
 	constants map[uint32]operand.Mem // by bits, 8 times each
 }
 
-// families are the files, by name.
-var families = []struct {
+// family is one pair of files.
+type family struct {
 	name  string
 	build func(g *generator)
-}{
-	{"gemm", gemm},
-	{"arithmetic", arithmetic},
-	{"functions", functions},
-	{"sums", sums},
+}
+
+// packages are the families by the name of the package that they belong to.
+var packages = map[string][]family{
+	"kernel": {{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}},
+	"vector": {{"update", updates}},
 }
 
 func main() {
@@ -45,22 +46,22 @@ func main() {
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		os.Exit(2)
 	}
-	for _, f := range families {
-		if err := write(*out, f.name, f.build); err != nil {
+	for _, f := range packages[filepath.Base(*out)] {
+		if err := write(*out, f); err != nil {
 			fmt.Fprintf(os.Stderr, "asmgen: %s: %v\n", f.name, err)
 			os.Exit(1)
 		}
 	}
 }
 
-func write(dir, name string, fill func(*generator)) error {
+func write(dir string, f family) error {
 	g := &generator{build.NewContext(), map[uint32]operand.Mem{}}
-	fill(g)
+	f.build(g)
 	file, err := g.Result()
 	if err != nil {
 		return err
 	}
-	cfg := printer.Config{Argv: []string{"asmgen"}, Name: "asmgen", Pkg: "kernel"}
+	cfg := printer.Config{Argv: []string{"asmgen"}, Name: "asmgen", Pkg: filepath.Base(dir)}
 	g.ConstraintExpr("amd64")
 	if err := pass.Compile.Execute(file); err != nil {
 		return err
@@ -69,7 +70,7 @@ func write(dir, name string, fill func(*generator)) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+"_amd64.s"), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, f.name+"_amd64.s"), text, 0o644); err != nil {
 		return err
 	}
 	if text, err = printer.NewStubs(cfg).Print(file); err != nil {
@@ -78,13 +79,13 @@ func write(dir, name string, fill func(*generator)) error {
 	if text, err = format.Source(text); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, name+"_amd64.go"), text, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, f.name+"_amd64.go"), text, 0o644); err != nil {
 		return err
 	}
 	if text, err = format.Source(elsewhere(text)); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name+"_other.go"), text, 0o644)
+	return os.WriteFile(filepath.Join(dir, f.name+"_other.go"), text, 0o644)
 }
 
 // elsewhere turns declarations into functions for machines without the

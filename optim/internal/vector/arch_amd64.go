@@ -1,0 +1,3 @@
+package vector
+
+const haveAssembly = true
