@@ -47,13 +47,27 @@ type Job struct {
 
 // Model names a model that gangline ships and its sizes.
 type Model struct {
-	// Kind is logistic, softmax, linear, mlp or ctr.
+	// Kind is logistic, softmax, linear, mlp, cnn, fm, ctr, deepfm, dlrm or gpt.
 	Kind string `yaml:"kind"`
-	// Hidden are the widths of the hidden layers (mlp, ctr).
+	// Hidden are the widths of the hidden layers (mlp, cnn, ctr, deepfm, and of
+	// the top network of dlrm).
 	Hidden []int `yaml:"hidden"`
-	// Classes is the number of classes (softmax, mlp).
+	// Bottom are the widths of the hidden layers of the network for dense columns
+	// (dlrm).
+	Bottom []int `yaml:"bottom,omitempty"`
+	// Filters are the channels of the convolutions (cnn).
+	Filters []int `yaml:"filters,omitempty"`
+	// Image is [channels, height, width] of a row (cnn); without, a gray square.
+	Image []int `yaml:"image,omitempty"`
+	// Layers and Heads are the number of blocks and of heads of attention (gpt).
+	Layers int `yaml:"layers,omitempty"`
+	Heads  int `yaml:"heads,omitempty"`
+	// Dropout is the share of activations that training leaves out (gpt).
+	Dropout float64 `yaml:"dropout,omitempty"`
+	// Classes is the number of classes (softmax, mlp, cnn).
 	Classes int `yaml:"classes"`
-	// Dim is the length of an embedding row (ctr).
+	// Dim is the length of an embedding row (fm, ctr, deepfm, dlrm), or the width
+	// of every layer (gpt).
 	Dim int `yaml:"dim"`
 	// Table keeps the weights of ragged inputs as a table, of which a step moves
 	// only the touched rows (logistic, softmax, linear).
@@ -69,7 +83,7 @@ type Data struct {
 
 // Source is one set of rows.
 type Source struct {
-	// Format is libsvm, criteo, idx or generated.
+	// Format is libsvm, criteo, idx, text or generated.
 	Format string `yaml:"format"`
 	// Path is the file, relative to the data directory; .gz is read in place.
 	Path string `yaml:"path"`
@@ -83,6 +97,14 @@ type Source struct {
 	// Buckets is the size of the id space that categories are hashed into
 	// (criteo, generated).
 	Buckets int `yaml:"buckets"`
+	// Context is the bytes of a row (text), Stride those from the start of one row
+	// to that of the next; 0: Context.
+	Context int `yaml:"context,omitempty"`
+	Stride  int `yaml:"stride,omitempty"`
+	// From and To are the shares of the file between which rows are cut (text),
+	// 0.9 for example; To 0: the end.
+	From float64 `yaml:"from,omitempty"`
+	To   float64 `yaml:"to,omitempty"`
 	// First and Rows choose a range of the generated rows; Rows limits files too (0: all).
 	First int `yaml:"first"`
 	Rows  int `yaml:"rows"`

@@ -60,8 +60,8 @@ func (j *Job) Validate() error {
 		field string
 		fix   string
 	}{
-		{j.Data.Train.Format == "", "data.train.format", "is missing: set libsvm, criteo, idx or generated"},
-		{j.Model.Kind == "", "model.kind", "is missing: set logistic, softmax, linear, mlp or ctr"},
+		{j.Data.Train.Format == "", "data.train.format", "is missing: set libsvm, criteo, idx, text or generated"},
+		{j.Model.Kind == "", "model.kind", "is missing: set logistic, softmax, linear, mlp, cnn, fm, ctr, deepfm, dlrm or gpt"},
 		{j.Batch < 1 || j.Batch > MaxBatch, "batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Batch)},
 		{j.Eval.Batch < 1 || j.Eval.Batch > MaxBatch, "eval.batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Eval.Batch)},
 		{j.Epochs < 1, "epochs", fmt.Sprintf("must be at least 1, is %d", j.Epochs)},

@@ -17,6 +17,8 @@ type Metrics struct {
 	Accuracy *float64 `json:"accuracy,omitempty"` // share of rows whose most likely class is right
 	AUC      *float64 `json:"auc,omitempty"`      // area under the ROC curve, ties count half
 	RMSE     *float64 `json:"rmse,omitempty"`     // root of the mean squared error
+	// Perplexity is exp(LogLoss), where rows are the tokens of a text.
+	Perplexity *float64 `json:"perplexity,omitempty"`
 	// BestAUC is what the true probabilities of generated data reach on the same
 	// rows, and AUCShare is AUC / BestAUC.
 	BestAUC  *float64 `json:"best_auc,omitempty"`
@@ -26,6 +28,8 @@ type Metrics struct {
 // Main returns the name and value of the metric that progress lines show.
 func (m Metrics) Main() (string, float64) {
 	switch {
+	case m.Perplexity != nil && m.Loss != nil:
+		return "loss", *m.Loss
 	case m.AUC != nil:
 		return "auc", *m.AUC
 	case m.Accuracy != nil:
@@ -68,7 +72,7 @@ func (t *tally) add(predict, label []float64) {
 		}
 		t.scores = append(t.scores, predict...)
 		t.labels = append(t.labels, label...)
-	case graph.Multiclass:
+	case graph.Multiclass, graph.Tokens:
 		classes := len(predict) / rows
 		for i, y := range label {
 			row := predict[i*classes : (i+1)*classes]
@@ -110,6 +114,10 @@ func (t *tally) metrics(scored bool) Metrics {
 	case graph.Multiclass:
 		m.LogLoss = m.Loss
 		m.Accuracy = new(float64(t.correct) / n)
+	case graph.Tokens:
+		m.LogLoss = m.Loss
+		m.Accuracy = new(float64(t.correct) / n)
+		m.Perplexity = finiteOrNil(math.Exp(t.loss / t.weight))
 	case graph.Regression:
 		m.RMSE = finiteOrNil(math.Sqrt(t.square / n))
 	}

@@ -84,8 +84,9 @@ func planned(j job.Job, step *graph.Step, c strategy.Cluster) (*plan.Program, er
 // modelConfig says which model the job wants for the columns.
 func modelConfig(j job.Job, columns []data.ColumnSpec, dtype tensor.DType) model.Config {
 	c := model.Config{
-		Kind: j.Model.Kind, Label: labelColumn, Hidden: j.Model.Hidden, Dim: j.Model.Dim,
-		Classes: j.Model.Classes, Table: j.Model.Table, Seed: j.Seed, Float: dtype,
+		Kind: j.Model.Kind, Label: labelColumn, Hidden: j.Model.Hidden, Bottom: j.Model.Bottom,
+		Filters: j.Model.Filters, Image: j.Model.Image, Dim: j.Model.Dim, Layers: j.Model.Layers, Heads: j.Model.Heads,
+		Dropout: j.Model.Dropout, Classes: j.Model.Classes, Table: j.Model.Table, Seed: j.Seed, Float: dtype,
 	}
 	for _, col := range columns {
 		if col.Name != labelColumn {
@@ -139,6 +140,9 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source
 			spec.Features = c.Dim
 		}
 	}
+	if spec.Format == "text" {
+		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path)
+	}
 	src, err := data.Open(spec)
 	if err != nil {
 		return nil, fmt.Errorf("data.eval: %w", err)
@@ -156,14 +160,14 @@ func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 	spec := data.Spec{
 		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
 		MaxBadRows: s.MaxBadRows, Features: s.Features, LabelBase: s.LabelBase, Buckets: s.Buckets,
-		First: s.First, Seed: s.Seed,
+		Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
 	}
 	if s.Format == "generated" {
 		spec.Rows = s.Rows
 	} else {
 		spec.Limit = s.Rows
 	}
-	binary := j.Model.Kind == "logistic" || j.Model.Kind == "ctr" || (j.Model.Kind == "mlp" && j.Model.Classes == 0)
+	binary := predictsOneLogit(j.Model)
 	if m := j.Extensions.Model(j.Model.Kind); m != nil {
 		binary = m.Task == graph.Binary
 	}
@@ -171,6 +175,17 @@ func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 		spec.LabelMap = "binary"
 	}
 	return spec
+}
+
+// predictsOneLogit reports whether labels are yes or no.
+func predictsOneLogit(m job.Model) bool {
+	switch m.Kind {
+	case "logistic", "fm", "ctr", "deepfm", "dlrm":
+		return true
+	case "mlp", "cnn":
+		return m.Classes == 0
+	}
+	return false
 }
 
 // inDir resolves a path against the data directory.

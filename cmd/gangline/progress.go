@@ -172,7 +172,7 @@ func metricsText(m train.Metrics) string {
 	for _, x := range []struct {
 		name  string
 		value *float64
-	}{{"AUC", m.AUC}, {"accuracy", m.Accuracy}, {"log loss", m.LogLoss}, {"RMSE", m.RMSE}} {
+	}{{"AUC", m.AUC}, {"accuracy", m.Accuracy}, {"log loss", m.LogLoss}, {"perplexity", m.Perplexity}, {"RMSE", m.RMSE}} {
 		if x.value != nil {
 			parts = append(parts, fmt.Sprintf("%s %.5f", x.name, *x.value))
 		}
