@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -27,8 +27,8 @@ type trainFlags struct {
 	resume bool
 }
 
-func newTrain() *cobra.Command {
-	var f trainFlags
+func newTrain(ext job.Extensions) *cobra.Command {
+	f := trainFlags{common: common{ext: ext}}
 	cmd := &cobra.Command{
 		Use:   "train [JOB.yaml]",
 		Short: "Train a model on processes of this machine, or as one rank of a cluster",

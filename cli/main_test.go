@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	root       = "../.."
+	root       = ".."
 	sharedData = root + "/../shared/data"
 )
 
@@ -31,7 +31,7 @@ const beMain = "GANGLINE_TEST_BE_MAIN"
 
 func TestMain(m *testing.M) {
 	if _, started := os.LookupEnv(launch.EnvParent); started || os.Getenv(beMain) != "" {
-		main()
+		os.Exit(Main())
 	}
 	os.Exit(m.Run())
 }
@@ -101,7 +101,7 @@ func TestBuiltinIsExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(example, builtin) {
-		t.Error("cmd/gangline/builtin.yaml differs from examples/ctr.yaml: copy one over the other")
+		t.Error("cli/builtin.yaml differs from examples/ctr.yaml: copy one over the other")
 	}
 }
 
@@ -215,7 +215,7 @@ func TestReadmePlan(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	status := run(t.Context(), []string{"plan", "show", root + "/examples/adult.yaml", "--data-dir", dir, "--set", "strategy.kind=ps"}, &out, io.Discard)
+	status := run(t.Context(), job.Extensions{}, []string{"plan", "show", root + "/examples/adult.yaml", "--data-dir", dir, "--set", "strategy.kind=ps"}, &out, io.Discard)
 	_, ranks, found := strings.Cut(out.String(), "ranks 0-1\n")
 	if status != 0 || !found {
 		t.Fatalf("status %d: %s", status, out.String())
@@ -268,7 +268,7 @@ func TestWrongRequests(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			var out, errs bytes.Buffer
-			status := run(t.Context(), c.args, &out, &errs)
+			status := run(t.Context(), job.Extensions{}, c.args, &out, &errs)
 			if status != exitRequest || !strings.Contains(errs.String(), c.want) || strings.Count(errs.String(), "\n") != 1 {
 				t.Errorf("status %d, stderr %q; want 2 and one line with %q", status, errs.String(), c.want)
 			}

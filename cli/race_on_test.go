@@ -1,6 +1,6 @@
 //go:build race
 
-package main
+package cli
 
 // raceEnabled: kernels run some twenty times slower.
 const raceEnabled = true

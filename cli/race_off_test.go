@@ -1,6 +1,6 @@
 //go:build !race
 
-package main
+package cli
 
 // raceEnabled: kernels run at full speed.
 const raceEnabled = false

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	_ "embed"
@@ -21,6 +21,7 @@ var builtin []byte
 
 // common are the flags of every command that takes a job.
 type common struct {
+	ext      job.Extensions
 	dataDir  string
 	settings []string
 	report   string
@@ -45,13 +46,13 @@ func (c *common) job(args []string) (job.Job, error) {
 		return job.Job{}, requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", c.progress)}
 	}
 	if len(args) == 0 {
-		j, err := job.Parse("built-in job", builtin, c.settings)
+		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
 	}
 	if c.dataDir == "" {
 		c.dataDir = filepath.Dir(args[0])
 	}
-	j, err := job.Read(args[0], c.settings)
+	j, err := c.ext.Read(args[0], c.settings)
 	if err != nil {
 		return j, requestError{err}
 	}

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"fmt"
@@ -42,8 +42,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-func newEval() *cobra.Command {
-	var f common
+func newEval(ext job.Extensions) *cobra.Command {
+	f := common{ext: ext}
 	var from string
 	cmd := &cobra.Command{
 		Use:   "eval JOB.yaml",
@@ -80,14 +80,14 @@ func newEval() *cobra.Command {
 	return cmd
 }
 
-func newPlan() *cobra.Command {
+func newPlan(ext job.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Print or prove the plan of a job",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(newPlanShow(), newPlanCheck())
+	cmd.AddCommand(newPlanShow(ext), newPlanCheck(ext))
 	return cmd
 }
 
@@ -104,8 +104,8 @@ func setupOf(f *common, args []string) (*train.Setup, error) {
 	return train.NewSetup(j, columns)
 }
 
-func newPlanShow() *cobra.Command {
-	var f common
+func newPlanShow(ext job.Extensions) *cobra.Command {
+	f := common{ext: ext}
 	var name string
 	cmd := &cobra.Command{
 		Use:     "show [JOB.yaml]",
@@ -130,8 +130,8 @@ func newPlanShow() *cobra.Command {
 	return cmd
 }
 
-func newPlanCheck() *cobra.Command {
-	var f common
+func newPlanCheck(ext job.Extensions) *cobra.Command {
+	f := common{ext: ext}
 	cmd := &cobra.Command{
 		Use:     "check [JOB.yaml]",
 		Short:   "Prove that the plans cannot hang and update every parameter once",
@@ -158,14 +158,14 @@ func newPlanCheck() *cobra.Command {
 	return cmd
 }
 
-func newData() *cobra.Command {
+func newData(ext job.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Look at data",
 		Args:  cobra.NoArgs,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	var f common
+	f := common{ext: ext}
 	var n int
 	var eval bool
 	head := &cobra.Command{
