@@ -13,6 +13,13 @@ import (
 // whole compiles all nodes of a graph as one segment.
 func whole(b testing.TB, g *graph.Graph, options []native.Option, out ...*graph.Node) (p compute.Program, in, res []*tensor.Tensor) {
 	b.Helper()
+	return wholeOf(b, g, options, 128, out...)
+}
+
+// wholeOf is whole for a batch of that many rows; rows of ragged inputs have 128
+// entries.
+func wholeOf(b testing.TB, g *graph.Graph, options []native.Option, rows int, out ...*graph.Node) (p compute.Program, in, res []*tensor.Tensor) {
+	b.Helper()
 	seg := &graph.Segment{Name: "bench", Out: out}
 	for _, n := range g.Nodes() {
 		if !n.IsSource() {
@@ -23,7 +30,10 @@ func whole(b testing.TB, g *graph.Graph, options []native.Option, out ...*graph.
 		shape := n.Shape.Clone()
 		for i, d := range shape {
 			if d == tensor.Dynamic {
-				shape[i] = 128
+				shape[i] = rows
+				if n.DType == tensor.I64 {
+					shape[i] *= 128
+				}
 			}
 		}
 		t := tensor.New(n.DType, shape...)

@@ -127,14 +127,11 @@ func grow[T any](s []T, n int) []T {
 // kernel returns what computes a node, nil if there is nothing.
 func (b *builder[T]) kernel(n *graph.Node) compute.Kernel {
 	for _, family := range []func(*graph.Node) compute.Kernel{
-		b.unary, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images,
+		b.unary, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images, b.updates,
 	} {
 		if k := family(n); k != nil {
 			return k
 		}
-	}
-	if n.Op == graph.Update || n.Op == graph.UpdateRows {
-		return compute.UpdateKernel[T](n)
 	}
 	return nil
 }
