@@ -25,6 +25,9 @@ func Run(t *testing.T, b compute.Backend, dtypes ...tensor.DType) {
 	for _, d := range dtypes {
 		t.Run(d.String(), func(t *testing.T) {
 			t.Run("forward", func(t *testing.T) { forward(t, b, d) })
+			t.Run("by hand", func(t *testing.T) { computedByHand(t, b, d) })
+			t.Run("formulas", func(t *testing.T) { agree(t, b, d) })
+			t.Run("dropout", func(t *testing.T) { dropout(t, b, d) })
 			t.Run("graphs", func(t *testing.T) { graphs(t, b, d) })
 			t.Run("errors", func(t *testing.T) { runErrors(t, b, d) })
 			t.Run("compile", func(t *testing.T) { compileErrors(t, b, d) })

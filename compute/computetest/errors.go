@@ -1,6 +1,7 @@
 package computetest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,11 +113,11 @@ func badShapes() []badRun {
 // runErrors proves that what cannot be computed is an error that names the node
 // and the values, never a panic, and that the program works afterwards.
 func runErrors(t *testing.T, b compute.Backend, d tensor.DType) {
-	for _, c := range append(badValues(), badShapes()...) {
+	for _, c := range slices.Concat(badValues(), badShapes(), badLayers()) {
 		t.Run(string(c.op)+"/"+c.name, func(t *testing.T) {
 			in := convertAll(c.in(), d)
 			seg := segmentOf(c.op, c.attr, d, in)
-			out := tensors{dirty(d)}
+			out := tensors{dirty(seg.Out[0].DType)}
 			if c.op == graph.Update || c.op == graph.UpdateRows {
 				seg.Out, out = seg.In[:1], in[:1]
 			}

@@ -1,6 +1,7 @@
 package computetest
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -23,7 +24,7 @@ func weigh(g *graph.Graph, n *graph.Node) *graph.Node {
 		return g.Sum(g.Square(n))
 	}
 	s := n.Shape.Clone()
-	if s[0] == tensor.Dynamic {
+	if !s.Static() {
 		return g.Sum(g.Mul(g.Square(n), g.Sigmoid(n)))
 	}
 	return g.Sum(g.Mul(g.Tanh(n), g.Frozen("weights", graph.Init{}, s...)))
@@ -94,49 +95,63 @@ func matMulT(ta, tb bool) func(g *graph.Graph, a, b *graph.Node) *graph.Node {
 }
 
 // gradients compares what Differentiate emits, computed by the backend, with
-// central differences of the loss, computed by the backend too.
+// central differences of the loss, computed by the backend too: on fixed shapes,
+// and on batches of several rows, one and none.
 func gradients(t *testing.T, b compute.Backend) {
 	for _, c := range gradientCases() {
-		t.Run(c.name, func(t *testing.T) {
-			g := graph.New(tensor.F64)
-			loss := c.build(g)
-			grads, err := graph.Differentiate(g, loss)
-			if err != nil {
-				t.Fatal(err)
-			}
-			seg := &graph.Segment{Name: c.name, Out: []*graph.Node{loss}}
-			for _, gr := range grads {
-				seg.Out = append(seg.Out, gr.Grad)
-			}
-			vals := map[*graph.Node]*tensor.Tensor{}
-			var in tensors
-			for _, n := range g.Nodes() {
-				if !n.IsSource() {
-					seg.Nodes = append(seg.Nodes, n)
-					continue
-				}
-				vals[n] = gradientInput(n)
-				seg.In, in = append(seg.In, n), append(in, vals[n])
-			}
-			p, out := compile(t, b, seg), outputs(seg)
-			run := func(out tensors) float64 {
-				if err := p.Run(0, in, out); err != nil {
-					t.Fatal(err)
-				}
-				return out[0].Scalar()
-			}
-			run(out)
-			other := outputs(seg)
-			for k, gr := range grads {
-				at := func(i int) int { return i }
-				if gr.Rows != nil {
-					dim := gr.Of.Shape[1]
-					keys := vals[gr.Rows.In[1]].I64()
-					at = func(i int) int { return int(keys[i/dim])*dim + i%dim }
-				}
-				differences(t, gr.Of.Name, vals[gr.Of].F64(), out[k+1].F64(), at, func() float64 { return run(other) })
-			}
+		t.Run(c.name, func(t *testing.T) { gradientsOf(t, b, c, 5) })
+	}
+	for _, l := range layers() {
+		c := lossCase{l.name, func(g *graph.Graph) *graph.Node { return weigh(g, l.apply(g, l.batchOf(g))) }}
+		for _, rows := range []int{5, 1, 0} {
+			t.Run(fmt.Sprintf("%s/%d", l.name, rows), func(t *testing.T) { gradientsOf(t, b, c, rows) })
+		}
+	}
+	for seed := range uint64(16) {
+		t.Run(fmt.Sprintf("composed/%d", seed), func(t *testing.T) {
+			gradientsOf(t, b, composed(seed), 1+int(seed%4))
 		})
+	}
+}
+
+func gradientsOf(t *testing.T, b compute.Backend, c lossCase, rows int) {
+	g := graph.New(tensor.F64)
+	loss := c.build(g)
+	grads, err := graph.Differentiate(g, loss)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seg := &graph.Segment{Name: c.name, Out: []*graph.Node{loss}}
+	for _, gr := range grads {
+		seg.Out = append(seg.Out, gr.Grad)
+	}
+	vals := map[*graph.Node]*tensor.Tensor{}
+	var in tensors
+	for _, n := range g.Nodes() {
+		if !n.IsSource() {
+			seg.Nodes = append(seg.Nodes, n)
+			continue
+		}
+		vals[n] = gradientInput(n, rows)
+		seg.In, in = append(seg.In, n), append(in, vals[n])
+	}
+	p, out := compile(t, b, seg), outputs(seg)
+	run := func(out tensors) float64 {
+		if err := p.Run(0, in, out); err != nil {
+			t.Fatal(err)
+		}
+		return out[0].Scalar()
+	}
+	run(out)
+	other := outputs(seg)
+	for k, gr := range grads {
+		at := func(i int) int { return i }
+		if gr.Rows != nil {
+			dim := gr.Of.Shape[1]
+			keys := vals[gr.Rows.In[1]].I64()
+			at = func(i int) int { return int(keys[i/dim])*dim + i%dim }
+		}
+		differences(t, gr.Of.Name, vals[gr.Of].F64(), out[k+1].F64(), at, func() float64 { return run(other) })
 	}
 }
 
@@ -160,19 +175,23 @@ func differences(t *testing.T, name string, p, grad []float64, at func(int) int,
 	}
 }
 
-// gradientInput makes the values of a source: 5 rows, 8 entries, 6 keys of 9.
-func gradientInput(n *graph.Node) *tensor.Tensor {
+// gradientInput makes the values of a source: up to 5 rows, up to 8 entries, 6
+// keys of 9.
+func gradientInput(n *graph.Node, rows int) *tensor.Tensor {
 	g := newGen(uint64(n.ID) + 1)
-	const rows, entries = 5, 8
+	offsets := []int64{0, 2, 2, 5, 7, 8}[:rows+1]
+	entries := int(offsets[rows])
 	switch n.Attr.Part {
 	case graph.Offsets:
-		return ints(0, 2, 2, 5, 7, 8)
+		return ints(offsets...)
 	case graph.IDs, graph.Pos:
-		return ints(0, 3, 3, 5, 1, 0, 2, 3)
+		return ints([]int64{0, 3, 3, 5, 1, 0, 2, 3}[:entries]...)
 	case graph.Keys:
 		return ints(0, 1, 4, 5, 7, 8)
 	case graph.Weights:
 		return g.floats(entries)
+	case graph.Index:
+		return ints([]int64{4, 9, 1, 0, 7}[:rows]...)
 	case graph.Dense: // by its name
 	}
 	switch n.Name {

@@ -79,7 +79,7 @@ func randomSegment(g gen, d tensor.DType) *graph.Segment {
 }
 
 func randomNode(g gen, b *graph.Graph, pick func() *graph.Node, w, bias *graph.Node) *graph.Node {
-	switch g.IntN(14) {
+	switch g.IntN(24) {
 	case 0:
 		return b.Tanh(pick())
 	case 1:
@@ -109,8 +109,42 @@ func randomNode(g gen, b *graph.Graph, pick func() *graph.Node, w, bias *graph.N
 		x := pick()
 		return b.Tanh(b.Apply(graph.SoftmaxGrad, graph.Attr{}, b.Softmax(x), x))
 	}
+	if n := randomLayer(g, b, pick, bias); n != nil {
+		return n
+	}
 	x := b.Tanh(pick())
 	return b.Scale(b.Add(x, x), 0.5)
+}
+
+// randomLayer is nil in some cases.
+func randomLayer(g gen, b *graph.Graph, pick func() *graph.Node, bias *graph.Node) *graph.Node {
+	switch g.IntN(11) {
+	case 0:
+		return b.Scale(b.Gelu(pick()), 0.5)
+	case 1:
+		return b.Tanh(b.Sub(b.MeanAxis(pick(), 1, true), pick()))
+	case 2:
+		return b.Maximum(pick(), pick())
+	case 3:
+		x, y := pick(), pick()
+		return b.Where(b.Less(x, y), x, y)
+	case 4:
+		x := b.Reshape(pick(), tensor.Dynamic, 2, 3)
+		return b.Reshape(b.Tanh(b.Transpose(x, 0, 2, 1)), tensor.Dynamic, graphDim)
+	case 5:
+		return b.Tanh(b.LayerNorm(b.Reshape(pick(), tensor.Dynamic, graphDim), bias, bias, 1))
+	case 6:
+		return b.Tanh(b.Add(bias, b.MaxAxis(pick(), 1, true)))
+	case 7:
+		x := b.Tanh(b.Reshape(pick(), tensor.Dynamic, 1, 2, 3))
+		return b.Reshape(b.CausalAttention(x, x, x), tensor.Dynamic, graphDim)
+	case 8:
+		return b.Softplus(b.Silu(b.Scale(pick(), 0.5)))
+	case 9:
+		x := b.Reshape(b.Tanh(pick()), tensor.Dynamic, 3, 2)
+		return b.Tanh(b.Add(b.Reshape(b.FMInteraction(x), tensor.Dynamic, 1), bias))
+	}
+	return nil
 }
 
 func outputs(seg *graph.Segment) tensors {

@@ -86,9 +86,9 @@ func imageCases() []opCase {
 		name := fmt.Sprint(c)
 		attr := graph.Attr{Stride: c.stride, Pad: c.pad}
 		h, w := (c.h+2*c.pad-c.kh)/c.stride+1, (c.w+2*c.pad-c.kw)/c.stride+1
-		x := func(g gen, rows int) *tensor.Tensor { return g.floats(rows%40, c.channels, c.h, c.w) }
+		x := func(g gen, rows int) *tensor.Tensor { return g.floats(rows%13, c.channels, c.h, c.w) }
 		kernel := func(g gen) *tensor.Tensor { return g.floats(c.out, c.channels, c.kh, c.kw) }
-		dy := func(g gen, rows int) *tensor.Tensor { return g.floats(rows%40, c.out, h, w) }
+		dy := func(g gen, rows int) *tensor.Tensor { return g.floats(rows%13, c.out, h, w) }
 		cases = append(cases,
 			opCase{name: name, op: graph.Conv2D, attr: attr, tol: sums(elems(1)), in: func(g gen, rows int) tensors {
 				return tensors{x(g, rows), kernel(g)}
