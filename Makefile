@@ -4,11 +4,12 @@ GO      ?= go
 LINT     = $(GO) tool -modfile=tools/go.mod golangci-lint
 TIME    ?= 2s
 SEED    ?=
+PEERS   ?= ../shared/bench
 
-.PHONY: help all build tidy lint test race sim fuzz chaos faults bench
+.PHONY: help all build tidy lint test race sim fuzz chaos faults bench bench-peers
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 all: build tidy lint test race sim fuzz ## everything CI runs
 
@@ -45,3 +46,6 @@ faults: ## plant every fault of docs/faults.md and see it caught
 
 bench: ## time the executor, transports and kernels
 	$(GO) test -run '^$$' -bench . -benchmem ./exec ./collective ./transport/... ./compute/native ./data ./ps
+
+bench-peers: ## time training steps beside PyTorch, in turns; PEERS is where its programs are
+	$(GO) run ./internal/cmd/benchpeers -dir $(PEERS)

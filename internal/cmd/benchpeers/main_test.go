@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gangline/gangline/bench"
+)
+
+func TestParsePeer(t *testing.T) {
+	got, err := parsePeer(`parallel 1
+torch T=1 sgemm512: median 4.061 ms min 3.993 ms cpu 4.1 ms 246.25 steps/s 66.1 GFLOP/s (best 67.2) maxrss 200MB
+torch T=1 ctr sparse=True: median 59.100 ms min 58.000 ms cpu 59 ms 16.92 steps/s  maxrss 300MB
+dlrm torch threads=1 batch=1024 examples_per_s=15000
+dlrm torch threads=1 batch=4096 examples_per_s=16384
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]float64{"sgemm512": .004061, "ctr": .0591, "dlrm": .25}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRow(t *testing.T) {
+	got := row("mlp", []pair{{.001, .002}, {.003, .002}, {.001, .001}})
+	if want := "| mlp | 1.000 | 2.000 | 0.500 1.500 1.000 | **1.000** |"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Every case is compared.
+func TestGroups(t *testing.T) {
+	var all []string
+	for _, g := range groups() {
+		all = append(all, g.cases...)
+	}
+	if !slices.Equal(all, bench.Cases()) {
+		t.Errorf("compared are %v, there are %v", all, bench.Cases())
+	}
+}
+
+// Without the other side it is skipped, not failed.
+func TestAbsent(t *testing.T) {
+	c := config{dir: t.TempDir(), python: "python3", rounds: 1, threads: 1}
+	if err := c.run(t.Context(), nil, io.Discard); !errors.As(err, new(absentError)) {
+		t.Errorf("got %v", err)
+	}
+}
