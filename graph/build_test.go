@@ -22,6 +22,8 @@ func nodes(g *graph.Graph) map[string]*graph.Node {
 		"off": x.Offsets(), "ids": x.IDs(), "wts": x.Weights(), "keys": x.Keys(), "pos": x.Pos(),
 		"w": g.Variable("w", graph.Init{}, 4, 3), "v": g.Variable("v", graph.Init{}, 3),
 		"c": g.Variable("c", graph.Init{}, 4, 1), "t": g.Table("t", graph.Init{}, 100, 2),
+		"img": g.Reshape(g.Input("pixels", 3*5*7), dyn, 3, 5, 7), "k": g.Variable("k", graph.Init{}, 4, 3, 3, 2),
+		"q": g.Reshape(g.Input("tokens", 24), dyn, 2, 3, 4), "f": g.Reshape(g.Input("fields", 12), dyn, 4, 3),
 		"s": g.Const(2), "total": g.Apply(graph.Total, graph.Attr{}),
 	}
 }
@@ -33,29 +35,58 @@ func TestShapes(t *testing.T) {
 		make func(g *graph.Graph, m map[string]*n) *n
 		want tensor.Shape
 	}{
-		"matmul":        {func(g *graph.Graph, m map[string]*n) *n { return g.MatMul(m["a"], m["w"]) }, tensor.Shape{dyn, 3}},
-		"matmul tb":     {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["b"], m["w"], false, true) }, tensor.Shape{dyn, 4}},
-		"matmul ta":     {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["a"], m["b"], true, false) }, tensor.Shape{4, 3}},
-		"matmul ta tb":  {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["w"], m["a"], true, true) }, tensor.Shape{3, dyn}},
-		"add vector":    {func(g *graph.Graph, m map[string]*n) *n { return g.Add(m["b"], m["v"]) }, tensor.Shape{dyn, 3}},
-		"mul column":    {func(g *graph.Graph, m map[string]*n) *n { return g.Mul(m["w"], m["c"]) }, tensor.Shape{4, 3}},
-		"sub scalar":    {func(g *graph.Graph, m map[string]*n) *n { return g.Sub(m["y"], m["s"]) }, tensor.Shape{dyn}},
-		"tanh":          {func(g *graph.Graph, m map[string]*n) *n { return g.Tanh(m["y"]) }, tensor.Shape{dyn}},
-		"log":           {func(g *graph.Graph, m map[string]*n) *n { return g.Log(m["y"]) }, tensor.Shape{dyn}},
-		"softmax":       {func(g *graph.Graph, m map[string]*n) *n { return g.Softmax(m["a"]) }, tensor.Shape{dyn, 4}},
-		"sum":           {func(g *graph.Graph, m map[string]*n) *n { return g.Sum(m["a"]) }, tensor.Shape{}},
-		"sumrows":       {func(g *graph.Graph, m map[string]*n) *n { return g.SumRows(m["a"]) }, tensor.Shape{dyn}},
-		"count":         {func(g *graph.Graph, m map[string]*n) *n { return g.Count(m["ids"]) }, tensor.Shape{}},
-		"reshape":       {func(g *graph.Graph, m map[string]*n) *n { return g.Reshape(m["a"], 2, dyn, 2) }, tensor.Shape{2, dyn, 2}},
-		"reshape known": {func(g *graph.Graph, m map[string]*n) *n { return g.Reshape(m["w"], 2, dyn) }, tensor.Shape{2, 6}},
-		"reshape one":   {func(g *graph.Graph, m map[string]*n) *n { return g.Reshape(m["s"], dyn, 1) }, tensor.Shape{1, 1}},
-		"concat":        {func(g *graph.Graph, m map[string]*n) *n { return g.Concat(m["a"], m["b"], m["a"]) }, tensor.Shape{dyn, 11}},
-		"slice":         {func(g *graph.Graph, m map[string]*n) *n { return g.Slice(m["a"], 1, 3) }, tensor.Shape{dyn, 2}},
-		"gatherrows":    {func(g *graph.Graph, m map[string]*n) *n { return g.GatherRows(m["t"], m["keys"]) }, tensor.Shape{dyn, 2}},
-		"gather":        {func(g *graph.Graph, m map[string]*n) *n { return g.Gather(m["w"], m["ids"]) }, tensor.Shape{dyn, 3}},
-		"bag":           {func(g *graph.Graph, m map[string]*n) *n { return g.Bag(m["w"], m["ids"], m["off"], m["wts"]) }, tensor.Shape{dyn, 3}},
-		"loss":          {func(g *graph.Graph, m map[string]*n) *n { return g.LogisticLoss(g.Slice(m["a"], 0, 1), m["y"]) }, tensor.Shape{}},
-		"class loss":    {func(g *graph.Graph, m map[string]*n) *n { return g.SoftmaxLoss(m["a"], m["y"]) }, tensor.Shape{}},
+		"matmul":           {func(g *graph.Graph, m map[string]*n) *n { return g.MatMul(m["a"], m["w"]) }, tensor.Shape{dyn, 3}},
+		"matmul tb":        {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["b"], m["w"], false, true) }, tensor.Shape{dyn, 4}},
+		"matmul ta":        {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["a"], m["b"], true, false) }, tensor.Shape{4, 3}},
+		"matmul ta tb":     {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["w"], m["a"], true, true) }, tensor.Shape{3, dyn}},
+		"add vector":       {func(g *graph.Graph, m map[string]*n) *n { return g.Add(m["b"], m["v"]) }, tensor.Shape{dyn, 3}},
+		"mul column":       {func(g *graph.Graph, m map[string]*n) *n { return g.Mul(m["w"], m["c"]) }, tensor.Shape{4, 3}},
+		"sub scalar":       {func(g *graph.Graph, m map[string]*n) *n { return g.Sub(m["y"], m["s"]) }, tensor.Shape{dyn}},
+		"tanh":             {func(g *graph.Graph, m map[string]*n) *n { return g.Tanh(m["y"]) }, tensor.Shape{dyn}},
+		"log":              {func(g *graph.Graph, m map[string]*n) *n { return g.Log(m["y"]) }, tensor.Shape{dyn}},
+		"softmax":          {func(g *graph.Graph, m map[string]*n) *n { return g.Softmax(m["a"]) }, tensor.Shape{dyn, 4}},
+		"sum":              {func(g *graph.Graph, m map[string]*n) *n { return g.Sum(m["a"]) }, tensor.Shape{}},
+		"sumrows":          {func(g *graph.Graph, m map[string]*n) *n { return g.SumRows(m["a"]) }, tensor.Shape{dyn}},
+		"count":            {func(g *graph.Graph, m map[string]*n) *n { return g.Count(m["ids"]) }, tensor.Shape{}},
+		"reshape":          {func(g *graph.Graph, m map[string]*n) *n { return g.Reshape(m["a"], 2, dyn, 2) }, tensor.Shape{2, dyn, 2}},
+		"reshape known":    {func(g *graph.Graph, m map[string]*n) *n { return g.Reshape(m["w"], 2, dyn) }, tensor.Shape{2, 6}},
+		"reshape one":      {func(g *graph.Graph, m map[string]*n) *n { return g.Reshape(m["s"], dyn, 1) }, tensor.Shape{1, 1}},
+		"concat":           {func(g *graph.Graph, m map[string]*n) *n { return g.Concat(m["a"], m["b"], m["a"]) }, tensor.Shape{dyn, 11}},
+		"slice":            {func(g *graph.Graph, m map[string]*n) *n { return g.Slice(m["a"], 1, 3) }, tensor.Shape{dyn, 2}},
+		"add wider second": {func(g *graph.Graph, m map[string]*n) *n { return g.Add(m["v"], m["b"]) }, tensor.Shape{dyn, 3}},
+		"div both":         {func(g *graph.Graph, m map[string]*n) *n { return g.Div(m["c"], m["v"]) }, tensor.Shape{4, 3}},
+		"less":             {func(g *graph.Graph, m map[string]*n) *n { return g.Less(m["a"], m["s"]) }, tensor.Shape{dyn, 4}},
+		"where both":       {func(g *graph.Graph, m map[string]*n) *n { return g.Where(m["c"], m["v"], m["s"]) }, tensor.Shape{4, 3}},
+		"batched":          {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["q"], m["q"], false, true) }, tensor.Shape{dyn, 2, 3, 3}},
+		"shared":           {func(g *graph.Graph, m map[string]*n) *n { return g.MatMul(m["q"], m["w"]) }, tensor.Shape{dyn, 2, 3, 3}},
+		"shared ta tb":     {func(g *graph.Graph, m map[string]*n) *n { return g.MatMulT(m["q"], m["w"], true, true) }, tensor.Shape{dyn, 2, 4, 4}},
+		"sumaxis":          {func(g *graph.Graph, m map[string]*n) *n { return g.SumAxis(m["img"], -2, false) }, tensor.Shape{dyn, 3, 7}},
+		"mean kept":        {func(g *graph.Graph, m map[string]*n) *n { return g.MeanAxis(m["img"], 0, true) }, tensor.Shape{1, 3, 5, 7}},
+		"mean all":         {func(g *graph.Graph, m map[string]*n) *n { return g.Mean(m["img"]) }, tensor.Shape{}},
+		"max all":          {func(g *graph.Graph, m map[string]*n) *n { return g.Max(m["w"]) }, tensor.Shape{}},
+		"transpose":        {func(g *graph.Graph, m map[string]*n) *n { return g.Transpose(m["q"], 0, 2, 1, 3) }, tensor.Shape{dyn, 3, 2, 4}},
+		"transpose all":    {func(g *graph.Graph, m map[string]*n) *n { return g.Transpose(m["q"]) }, tensor.Shape{4, 3, 2, dyn}},
+		"concat last":      {func(g *graph.Graph, m map[string]*n) *n { return g.ConcatAxis(-1, m["q"], m["q"]) }, tensor.Shape{dyn, 2, 3, 8}},
+		"slice last":       {func(g *graph.Graph, m map[string]*n) *n { return g.SliceAxis(m["q"], -1, 1, 4) }, tensor.Shape{dyn, 2, 3, 3}},
+		"split":            {func(g *graph.Graph, m map[string]*n) *n { return g.Split(m["q"], 2, 1, 2)[1] }, tensor.Shape{dyn, 2, 2, 4}},
+		"softmax dims":     {func(g *graph.Graph, m map[string]*n) *n { return g.Softmax(m["q"]) }, tensor.Shape{dyn, 2, 3, 4}},
+		"layernorm":        {func(g *graph.Graph, m map[string]*n) *n { return g.LayerNorm(m["f"], m["v"], m["v"], 1) }, tensor.Shape{dyn, 4, 3}},
+		"rmsnorm":          {func(g *graph.Graph, m map[string]*n) *n { return g.RMSNorm(m["b"], m["v"], 1) }, tensor.Shape{dyn, 3}},
+		"dropout":          {func(g *graph.Graph, m map[string]*n) *n { return g.Dropout(m["f"], .5, 1) }, tensor.Shape{dyn, 4, 3}},
+		"conv":             {func(g *graph.Graph, m map[string]*n) *n { return g.Conv2D(m["img"], m["k"], 2, 1) }, tensor.Shape{dyn, 4, 3, 4}},
+		"conv stride":      {func(g *graph.Graph, m map[string]*n) *n { return g.Conv2D(m["img"], m["k"], 0, 0) }, tensor.Shape{dyn, 4, 3, 6}},
+		"maxpool":          {func(g *graph.Graph, m map[string]*n) *n { return g.MaxPool2D(m["img"], 2, 0) }, tensor.Shape{dyn, 3, 2, 3}},
+		"avgpool":          {func(g *graph.Graph, m map[string]*n) *n { return g.AvgPool2D(m["img"], 3, 1) }, tensor.Shape{dyn, 3, 3, 5}},
+		"attention":        {func(g *graph.Graph, m map[string]*n) *n { return g.CausalAttention(m["q"], m["q"], m["q"]) }, tensor.Shape{dyn, 2, 3, 4}},
+		"fm":               {func(g *graph.Graph, m map[string]*n) *n { return g.FMInteraction(m["f"]) }, tensor.Shape{dyn}},
+		"dots":             {func(g *graph.Graph, m map[string]*n) *n { return g.DotInteraction(m["f"]) }, tensor.Shape{dyn, 6}},
+		"tofloat":          {func(g *graph.Graph, m map[string]*n) *n { return g.ToFloat(g.ArgMax(m["q"], 1, false)) }, tensor.Shape{dyn, 3, 4}},
+		"meanbag":          {func(g *graph.Graph, m map[string]*n) *n { return g.MeanBag(m["w"], m["ids"], m["off"], m["wts"]) }, tensor.Shape{dyn, 3}},
+		"gatherrows":       {func(g *graph.Graph, m map[string]*n) *n { return g.GatherRows(m["t"], m["keys"]) }, tensor.Shape{dyn, 2}},
+		"gather":           {func(g *graph.Graph, m map[string]*n) *n { return g.Gather(m["w"], m["ids"]) }, tensor.Shape{dyn, 3}},
+		"bag":              {func(g *graph.Graph, m map[string]*n) *n { return g.Bag(m["w"], m["ids"], m["off"], m["wts"]) }, tensor.Shape{dyn, 3}},
+		"loss":             {func(g *graph.Graph, m map[string]*n) *n { return g.LogisticLoss(g.Slice(m["a"], 0, 1), m["y"]) }, tensor.Shape{}},
+		"class loss":       {func(g *graph.Graph, m map[string]*n) *n { return g.SoftmaxLoss(m["a"], m["y"]) }, tensor.Shape{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := graph.New(tensor.F64)
@@ -78,7 +109,7 @@ func TestBuildErrors(t *testing.T) {
 		make func(g *graph.Graph, m map[string]*n)
 		want []string
 	}{
-		"inner dims":     {func(g *graph.Graph, m map[string]*n) { g.MatMul(m["b"], m["w"]) }, []string{"matmul.14", "b [? 3]", "w [4 3]"}},
+		"inner dims":     {func(g *graph.Graph, m map[string]*n) { g.MatMul(m["b"], m["w"]) }, []string{"matmul.21", "b [? 3]", "w [4 3]"}},
 		"dims":           {func(g *graph.Graph, m map[string]*n) { g.MatMul(m["y"], m["w"]) }, []string{"matmul", "y [?]"}},
 		"broadcast":      {func(g *graph.Graph, m map[string]*n) { g.Add(m["a"], m["v"]) }, []string{"add", "a [? 4]", "v [3]"}},
 		"neither wider":  {func(g *graph.Graph, m map[string]*n) { g.Add(m["v"], m["c"]); g.Add(m["w"], m["a"]) }, []string{"w [4 3]", "a [? 4]"}},
@@ -202,12 +233,13 @@ func randomGraph(t *rapid.T) (*graph.Graph, graph.Model) {
 		func(n *graph.Node) *graph.Node { return g.Mul(n, g.Reshape(g.SumRows(n), dyn, 1)) },
 		func(n *graph.Node) *graph.Node { return g.Concat(g.Slice(n, 1, 4), g.Slice(n, 0, 1)) },
 	}
+	unary = append(unary, randomLayers(t, g, w, b)...)
 	for range rapid.IntRange(0, 12).Draw(t, "nodes") {
 		if rapid.Bool().Draw(t, "unary") {
 			vals = append(vals, rapid.SampledFrom(unary).Draw(t, "op")(pick()))
 			continue
 		}
-		op := rapid.SampledFrom([]graph.Op{graph.Add, graph.Sub, graph.Mul}).Draw(t, "op")
+		op := rapid.SampledFrom([]graph.Op{graph.Add, graph.Sub, graph.Mul, graph.Div, graph.Maximum, graph.Minimum}).Draw(t, "op")
 		vals = append(vals, g.Apply(op, graph.Attr{}, pick(), pick()))
 	}
 	z := g.Add(vals[0], vals[1])
@@ -229,6 +261,45 @@ func randomGraph(t *rapid.T) (*graph.Graph, graph.Model) {
 		t.Fatal(err)
 	}
 	return g, m
+}
+
+// randomLayers take [? 4] to [? 4], with a variable [4 4] and one [4].
+func randomLayers(t *rapid.T, g *graph.Graph, w, b *graph.Node) []func(*graph.Node) *graph.Node {
+	return []func(*graph.Node) *graph.Node{
+		g.Sqrt, g.Rsqrt, g.Gelu, g.Silu, g.Softplus,
+		func(n *graph.Node) *graph.Node { return g.LeakyRelu(n, rapid.Float64Range(-1, 1).Draw(t, "slope")) },
+		func(n *graph.Node) *graph.Node {
+			return g.LayerNorm(n, b, b, rapid.Float64Range(1e-9, 1).Draw(t, "eps"))
+		},
+		func(n *graph.Node) *graph.Node { return g.RMSNorm(n, b, 1e-5) },
+		func(n *graph.Node) *graph.Node {
+			return g.Dropout(n, rapid.Float64Range(0, .9).Draw(t, "rate"), rapid.Uint64().Draw(t, "mask"))
+		},
+		func(n *graph.Node) *graph.Node { return g.Sub(g.MeanAxis(n, -1, true), n) },
+		func(n *graph.Node) *graph.Node { return g.Add(g.SumAxis(n, 0, rapid.Bool().Draw(t, "keep")), n) },
+		func(n *graph.Node) *graph.Node { return g.Add(g.MaxAxis(n, 1, true), b) },
+		func(n *graph.Node) *graph.Node {
+			return g.Reshape(g.Transpose(g.Reshape(n, dyn, 2, 2), 0, 2, 1), dyn, 4)
+		},
+		func(n *graph.Node) *graph.Node { return g.Reshape(g.MatMul(g.Reshape(n, dyn, 1, 4), w), dyn, 4) },
+		func(n *graph.Node) *graph.Node {
+			return g.Reshape(g.Conv2D(g.Reshape(n, dyn, 1, 2, 2), g.Reshape(g.Slice(w, 0, 1), 1, 1, 2, 2), 2, 1), dyn, 4)
+		},
+		func(n *graph.Node) *graph.Node {
+			return g.Add(g.Reshape(g.MaxPool2D(g.Reshape(n, dyn, 1, 2, 2), 2, 0), dyn, 1), n)
+		},
+		func(n *graph.Node) *graph.Node {
+			return g.Add(g.Reshape(g.AvgPool2D(g.Reshape(n, dyn, 4, 1, 1), 1, 1), dyn, 4), n)
+		},
+		func(n *graph.Node) *graph.Node {
+			q := g.Reshape(n, dyn, 1, 2, 2)
+			return g.Reshape(g.CausalAttention(q, g.Square(q), q), dyn, 4)
+		},
+		func(n *graph.Node) *graph.Node {
+			return g.Add(g.Reshape(g.FMInteraction(g.Reshape(n, dyn, 2, 2)), dyn, 1), b)
+		},
+		func(n *graph.Node) *graph.Node { return g.Slice(g.DotInteraction(g.Reshape(n, dyn, 4, 1)), 1, 5) },
+	}
 }
 
 func randomRule(t *rapid.T) optim.Rule {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/tensor"
 )
 
 const sparseText = `graph f64
@@ -30,6 +31,45 @@ add.15 = add sumrows.13 reshape.14 -> f64 [?]
 logisticloss.16 = logisticloss add.15 label -> f64 []
 count.17 = count label -> f64 []
 `
+
+// layersText has every kind of setting.
+const layersText = `graph f32
+x = input column=x part=dense -> f32 [? 36]
+batch.index = input column=batch part=index -> i64 [?]
+dropout.2 = dropout x batch.index rate=0.25 seed=77 -> f32 [? 36]
+reshape.3 = reshape dropout.2 -> f32 [? 4 3 3]
+k = variable init=normal scale=0.1 -> f32 [2 4 2 2]
+conv2d.5 = conv2d reshape.3 k stride=2 pad=1 -> f32 [? 2 2 2]
+maxpool2d.6 = maxpool2d conv2d.5 window=2 stride=2 -> f32 [? 2 1 1]
+transpose.7 = transpose reshape.3 perm=0,3,1,2 -> f32 [? 3 4 3]
+gain = variable init=zeros -> f32 [3]
+rmsnorm.9 = rmsnorm transpose.7 gain eps=1e-05 -> f32 [? 3 4 3]
+leakyrelu.10 = leakyrelu rmsnorm.9 alpha=0.1 -> f32 [? 3 4 3]
+causalattention.11 = causalattention leakyrelu.10 leakyrelu.10 leakyrelu.10 alpha=0.5 -> f32 [? 3 4 3]
+sumaxis.12 = sumaxis causalattention.11 axis=3 keepdims=true -> f32 [? 3 4 1]
+argmax.13 = argmax sumaxis.12 -> i64 [3 4 1]
+float.14 = float argmax.13 -> f32 [3 4 1]
+x2.ids = input column=x2 part=ids -> i64 [?]
+x2.offsets = input column=x2 part=offsets -> i64 [?]
+x2.weights = input column=x2 part=weights -> f32 [?]
+w = variable init=zeros -> f32 [9 2]
+bag.19 = bag w x2.ids x2.offsets x2.weights mean=true -> f32 [? 2]
+`
+
+// TestParseLayers proves that every setting comes back.
+func TestParseLayers(t *testing.T) {
+	g, err := graph.Parse(layersText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(layersText, graph.Format(g)); diff != "" {
+		t.Error(diff)
+	}
+	conv, attend := g.ByName("conv2d.5"), g.ByName("causalattention.11")
+	if conv.Attr.Stride != 2 || conv.Attr.Pad != 1 || attend.Attr.Alpha != .5 || g.ByName("argmax.13").DType != tensor.I64 {
+		t.Errorf("%+v %+v", conv.Attr, attend.Attr)
+	}
+}
 
 func TestFormat(t *testing.T) {
 	g, _ := sparse()
@@ -73,6 +113,12 @@ func TestParseErrors(t *testing.T) {
 		"input after":      {head + "y = matmul x transA=true w -> f32 [? 2]\n", []string{"line 4", "\"w\""}},
 		"input's name":     {head + "z = input column=q part=dense -> f32 [? 4]\n", []string{"line 4", "\"q\""}},
 		"name":             {head + "a/b = relu x -> f32 [? 4]\n", []string{"line 4", "a/b"}},
+		"order":            {head + "y = transpose x perm=1,0,0 -> f32 [4 ?]\n", []string{"line 4", "[1 0 0]", "[? 4]"}},
+		"order not number": {head + "y = transpose x perm=1,a -> f32 [4 ?]\n", []string{"line 4", "perm"}},
+		"order spelled":    {head + "y = transpose x perm=1,00 -> f32 [4 ?]\n", []string{"line 4", "perm=1,0"}},
+		"negative axis":    {head + "y = sumaxis x axis=-1 -> f32 [?]\n", []string{"line 4", "axis=1"}},
+		"rate":             {head + "batch.index = input column=batch part=index -> i64 [?]\ny = dropout x batch.index rate=2 -> f32 [? 4]\n", []string{"line 5", "rate is 2"}},
+		"no stride":        {head + "z = reshape x -> f32 [? 1 2 2]\ny = maxpool2d z window=2 -> f32 [? 1 1 1]\n", []string{"line 5", "stride=2"}},
 		"rule":             {head + "total = total -> f32 []\nw/update = update w w total rule=sgd lr=-1 -> f32 [4 2]\n", []string{"line 5", "lr"}},
 		"slots":            {head + "total = total -> f32 []\nw/update = update w w total rule=adam lr=1 -> f32 [4 2]\n", []string{"line 5", "0 slots", "2"}},
 	} {
@@ -97,6 +143,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(graph.Format(g))
 	}
 	f.Add("graph f32\nx = input column=x part=dense -> f32 [? 4]\ny = slice x axis=1 start=1 end=3 -> f32 [? 2]\nz = concat y y axis=1 -> f32 [? 4]\n")
+	f.Add(layersText)
 	f.Add("graph f64\nv = variable init=uniform scale=1e-300 seed=18446744073709551615 frozen=true -> f64 [3 1099511627776]\n")
 	f.Add("graph f64\nc = const value=-0 -> f64 [1]\n = \n")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -319,3 +319,75 @@ func TestFLOPs(t *testing.T) {
 		t.Errorf("%d FLOPs", got)
 	}
 }
+
+// TestTrainDropout proves that step and evaluation share the nodes, that only the
+// segment of the evaluation is marked as one, that the gradient has the mask of
+// the forward pass, and that two dropouts of one seed have different ones.
+func TestTrainDropout(t *testing.T) {
+	s := train(t, func() (*graph.Graph, graph.Model) {
+		g := graph.New(tensor.F32)
+		x, y := g.Input("x", 4), g.Input("label", 0)
+		h := g.Dropout(g.MatMul(x, g.Variable("w", graph.Init{}, 4, 3)), .5, 7)
+		z := g.SumRows(g.Dropout(g.Dropout(h, 0, 7), .25, 7))
+		return g, graph.Model{Task: graph.Regression, Loss: g.SquaredLoss(z, y), Weight: g.Count(y), Predict: z, Label: y}
+	}, sgd)
+	masks := map[uint64]int{}
+	for _, n := range s.Graph.Nodes() {
+		if n.Op == graph.Dropout {
+			masks[n.Attr.Seed]++
+			if n.In[1] != s.Graph.Index() {
+				t.Errorf("%v does not read the index", n)
+			}
+		}
+	}
+	if len(masks) != 2 {
+		t.Errorf("%d masks of two dropouts", len(masks))
+	}
+	for seed, n := range masks {
+		if n != 2 {
+			t.Errorf("mask %d is used %d times, want forward and backward", seed, n)
+		}
+	}
+	for i, seg := range s.Segments {
+		if seg.Eval != (i == s.Eval) {
+			t.Errorf("segment %q: Eval is %t", seg.Name, seg.Eval)
+		}
+	}
+}
+
+// TestNoGradientOfChoices proves that the loss may depend on a parameter through
+// what jumps, which then passes no gradient on, and that a condition may not ask
+// for one.
+func TestNoGradientOfChoices(t *testing.T) {
+	g := graph.New(tensor.F32)
+	w, v := g.Variable("w", graph.Init{}, 3), g.Variable("v", graph.Init{}, 3)
+	loss := g.Sum(g.Mul(g.Less(w, v), g.Square(v)))
+	_, err := graph.Differentiate(g, loss)
+	wantError(t, err, "does not depend", "\"w\"")
+	g = graph.New(tensor.F32)
+	w, v = g.Variable("w", graph.Init{}, 3), g.Variable("v", graph.Init{}, 3)
+	_, err = graph.Differentiate(g, g.Sum(g.Where(w, v, g.Const(0))))
+	wantError(t, err, "where", "no gradient for input 0", "\"w\"")
+}
+
+// TestFLOPsOfLayers fixes the estimates of the operators that weigh.
+func TestFLOPsOfLayers(t *testing.T) {
+	g := graph.New(tensor.F32)
+	img := g.Reshape(g.Input("img", 3*8*8), dyn, 3, 8, 8)
+	q := g.Reshape(g.Input("q", 2*16*4), dyn, 2, 16, 4)
+	for _, c := range []struct {
+		n    *graph.Node
+		want int64
+	}{
+		{g.Conv2D(img, g.Variable("k", graph.Init{}, 5, 3, 3, 3), 1, 0), 2 * 5 * 6 * 6 * 27},
+		{g.MatMulT(q, q, false, true), 2 * 2 * 16 * 16 * 4},
+		{g.MatMul(q, g.Variable("w", graph.Init{}, 4, 7)), 2 * 2 * 16 * 4 * 7},
+		{g.CausalAttention(q, q, q), 2 * 2 * 16 * 16 * 4},
+		{g.DotInteraction(g.Reshape(g.Input("f", 12), dyn, 4, 3)), 2 * 6 * 3},
+		{g.Transpose(q), 0},
+	} {
+		if got := (graph.Segment{Nodes: []*graph.Node{c.n}}).FLOPs(); got != c.want {
+			t.Errorf("%v: %d, want %d", c.n, got, c.want)
+		}
+	}
+}
