@@ -123,8 +123,13 @@ func runRank(ctx context.Context, m *member, steps int64, out *result) error {
 	return w.holder.leave(ctx)
 }
 
+// noise is more than what rounding makes of a parameter that starts at 0 and has
+// no gradient: the bias of attention's keys, which moves all scores of a row alike.
+const noise = 1e-6
+
 // difference is |p-q| / |p| over all parameters, and the largest |p-q| of any
-// element over the largest |p| of its tensor.
+// element over the largest |p| of its tensor,
+// but of tensors that are only noise.
 func difference(p, q State) (global, worst float64) {
 	var diff, norm float64
 	for name, a := range p {
@@ -136,7 +141,7 @@ func difference(p, q State) (global, worst float64) {
 			norm += x * x
 			top, apart = max(top, math.Abs(x)), max(apart, math.Abs(x-y))
 		}
-		if top > 0 {
+		if top > noise {
 			worst = max(worst, apart/top)
 		}
 	}
@@ -184,28 +189,39 @@ func open(t *testing.T, spec data.Spec) data.Source {
 // of different speeds, for several models and rules. This is the test that
 // finds a gradient that was averaged wrongly, lost, or read too early.
 func TestSameParameters(t *testing.T) {
+	clicks := open(t, data.Spec{Format: "generated", Rows: 300, Buckets: 500, Seed: 5})
 	for _, c := range []struct {
 		name  string
 		model string
 		src   data.Source
+		all   bool // of the rules
 	}{
-		{"logistic", "{kind: logistic}", writeRows(t, 2)},
-		{"logistic-table", "{kind: logistic, table: true}", writeRows(t, 2)},
-		{"softmax", "{kind: softmax, classes: 3}", writeRows(t, 3)},
-		{"mlp", "{kind: mlp, hidden: [16, 8], classes: 3}", writeRows(t, 3)},
-		{"ctr", "{kind: ctr, hidden: [8], dim: 4}", open(t, data.Spec{Format: "generated", Rows: 300, Buckets: 500, Seed: 5})},
+		{"logistic", "{kind: logistic}", writeRows(t, 2), true},
+		{"logistic-table", "{kind: logistic, table: true}", writeRows(t, 2), true},
+		{"softmax", "{kind: softmax, classes: 3}", writeRows(t, 3), true},
+		{"mlp", "{kind: mlp, hidden: [16, 8], classes: 3}", writeRows(t, 3), true},
+		{"ctr", "{kind: ctr, hidden: [8], dim: 4}", clicks, true},
+		{"cnn", "{kind: cnn, image: [1, 5, 6], filters: [3], hidden: [4], classes: 3}", writeImages(t, 30, 3), false},
+		{"fm", "{kind: fm, dim: 3}", writeRows(t, 2), false},
+		{"deepfm", "{kind: deepfm, hidden: [8], dim: 4}", clicks, false},
+		{"dlrm", "{kind: dlrm, bottom: [5], hidden: [8], dim: 4}", clicks, false},
+		{"gpt", "{kind: gpt, dim: 8, layers: 2, heads: 2, dropout: 0.2}", writeText(t), false},
 	} {
 		// A sum that should be zero is 1e-17 in another order; rules that divide by
 		// the gradient's own size would make a whole step of it, so they start from
 		// something to divide by.
-		for _, rule := range []string{
-			"{kind: sgd, lr: 0.1}", "{kind: momentum, lr: 0.05, nesterov: true, l2: 0.01}",
-			"{kind: adagrad, lr: 0.05, l2: 0.001, initial_accumulator: 0.1}", "{kind: adam, lr: 0.01, eps: 0.001}",
-			"{kind: rmsprop, lr: 0.01, eps: 0.01, centered: true, momentum: 0.5, clip_value: 0.1}",
+		rules := []string{
+			"{kind: sgd, lr: 0.1}",
 			"{kind: adamw, lr: 0.01, eps: 0.001, amsgrad: true, schedule: {kind: cosine, warmup: 5, steps: 18}}",
-			"{kind: ftrl, lr: 0.1, l1: 0.001, l2: 0.01}", "{kind: lamb, lr: 0.01, eps: 0.001, weight_decay: 0.1}",
-			"{kind: momentum, lr: 0.05, clip_norm: 0.2, scale_with: 20, schedule: {kind: step, every: 6, factor: 0.5}}",
-		} {
+		}
+		if c.all {
+			rules = append(rules, "{kind: momentum, lr: 0.05, nesterov: true, l2: 0.01}",
+				"{kind: adagrad, lr: 0.05, l2: 0.001, initial_accumulator: 0.1}", "{kind: adam, lr: 0.01, eps: 0.001}",
+				"{kind: rmsprop, lr: 0.01, eps: 0.01, centered: true, momentum: 0.5, clip_value: 0.1}",
+				"{kind: ftrl, lr: 0.1, l1: 0.001, l2: 0.01}", "{kind: lamb, lr: 0.01, eps: 0.001, weight_decay: 0.1}",
+				"{kind: momentum, lr: 0.05, clip_norm: 0.2, scale_with: 20, schedule: {kind: step, every: 6, factor: 0.5}}")
+		}
+		for _, rule := range rules {
 			for _, precision := range []string{"f32", "f64"} {
 				text := fmt.Sprintf("model: %s\noptimizer: %s\nprecision: %s\nbatch: 30\nepochs: 99\ndata: {train: {format: generated}}\n", c.model, rule, precision)
 				t.Run(c.name+"/"+rule+"/"+precision, func(t *testing.T) {
