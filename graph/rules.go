@@ -1,8 +1,6 @@
 package graph
 
 import (
-	"fmt"
-
 	"github.com/gangline/gangline/graph/shape"
 	"github.com/gangline/gangline/tensor"
 )
@@ -42,7 +40,7 @@ func ResultShape(dst tensor.Shape, op Op, a *Attr, in []tensor.Shape) (tensor.Sh
 	case Transpose:
 		return shape.Transpose(dst, in[0], a.Perm)
 	case Concat:
-		return concatShape(dst, a.Axis, in)
+		return shape.Concat(dst, in, a.Axis)
 	case Slice:
 		return shape.Slice(dst, in[0], a.Axis, a.Start, a.End)
 	case GatherRows, Gather:
@@ -115,24 +113,7 @@ func gradShape(dst tensor.Shape, op Op, a *Attr, in []tensor.Shape) (tensor.Shap
 	case UpdateRows:
 		return shape.UpdateRows(dst, in[0], in[1], in[2], in[3], in[4:]...)
 	case Const, Input, Variable, Table, SlotVar:
-		if op != Const || a.Shape.Static() {
-			return append(dst, a.Shape...), nil
-		}
-		return nil, fmt.Errorf("shape %v: want every dim known", a.Shape)
+		return append(dst, a.Shape...), nil
 	}
 	return dst, nil // Total
-}
-
-func concatShape(dst tensor.Shape, axis int, in []tensor.Shape) (tensor.Shape, error) {
-	n := len(dst)
-	dst = append(dst, in[0]...)
-	for i, s := range in {
-		if err := shape.Concat(dst[n:], s, axis); err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			dst[n+axis] += s[axis]
-		}
-	}
-	return dst, nil
 }

@@ -34,8 +34,8 @@ func formatNode(n *Node) string {
 		b.WriteString(" " + x.Name)
 	}
 	for _, f := range fields(n.Op) {
-		if s := f.get(&n.Attr); s != "" {
-			b.WriteString(" " + f.key + "=" + s)
+		if s := f.Get(&n.Attr); s != "" {
+			b.WriteString(" " + f.Key + "=" + s)
 		}
 	}
 	b.WriteString(" -> " + n.DType.String() + " " + n.Shape.String())
@@ -122,11 +122,11 @@ func parseAttr(op Op, words []string) (Attr, error) {
 		}
 		known := false
 		for _, f := range fields(op) {
-			if f.key != key {
+			if f.Key != key {
 				continue
 			}
 			known = true
-			if err := f.set(&a, value); err != nil {
+			if err := f.Set(&a, value); err != nil {
 				return a, fmt.Errorf("%s: %w", key, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/flops"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 )
@@ -304,18 +305,18 @@ func TestFLOPs(t *testing.T) {
 	// x·w1 [4 3], h·w2 [3 1] forward; then the same again for w2, h, and w1.
 	matmuls := map[int]int64{1: 2 * 3, 3: 2 * 4 * 3}
 	for i, want := range matmuls {
-		if got := s.Segments[i].FLOPs(); got != want {
+		if got := flops.Of(s.Segments[i]); got != want {
 			t.Errorf("%s: %d FLOPs, want %d", s.Segments[i].Name, got, want)
 		}
 	}
-	if got, least := s.Segments[s.Eval].FLOPs(), int64(2*4*3+2*3); got < least || got > 3*least {
+	if got, least := flops.Of(s.Segments[s.Eval]), int64(2*4*3+2*3); got < least || got > 3*least {
 		t.Errorf("eval: %d FLOPs, want a little over %d", got, least)
 	}
 	g := graph.New(tensor.F32)
 	n := 1 << 30
 	y := g.MatMul(g.Variable("a", graph.Init{}, 1, n), g.Variable("b", graph.Init{}, n, 1))
 	seg := graph.Segment{Nodes: slices.Repeat([]*graph.Node{y}, 3)}
-	if got := seg.FLOPs(); got != 6<<30 {
+	if got := flops.Of(seg); got != 6<<30 {
 		t.Errorf("%d FLOPs", got)
 	}
 }
@@ -386,7 +387,7 @@ func TestFLOPsOfLayers(t *testing.T) {
 		{g.DotInteraction(g.Reshape(g.Input("f", 12), dyn, 4, 3)), 2 * 6 * 3},
 		{g.Transpose(q), 0},
 	} {
-		if got := (graph.Segment{Nodes: []*graph.Node{c.n}}).FLOPs(); got != c.want {
+		if got := flops.Of(graph.Segment{Nodes: []*graph.Node{c.n}}); got != c.want {
 			t.Errorf("%v: %d, want %d", c.n, got, c.want)
 		}
 	}

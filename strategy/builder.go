@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/flops"
 	"github.com/gangline/gangline/plan"
 )
 
@@ -74,7 +75,7 @@ func newBuilder(name string, step *graph.Step, c Cluster, tag uint32) *builder {
 	b.states()
 	for i := range step.Segments {
 		s := &step.Segments[i]
-		b.plan.Segs = append(b.plan.Segs, plan.Seg{Name: s.Name, Update: plan.NoState, FLOPs: s.FLOPs()})
+		b.plan.Segs = append(b.plan.Segs, plan.Seg{Name: s.Name, Update: plan.NoState, FLOPs: flops.Of(*s)})
 	}
 	for i := range step.Params {
 		p := &step.Params[i]

@@ -60,21 +60,27 @@ func Transpose(dst, x Shape, perm []int) (Shape, error) {
 	return dst, nil
 }
 
-// Concat is first grown by next on an axis whose dims are known. It is called
-// for one value after the other; first is then the result so far.
-func Concat(first, next Shape, axis int) error {
+// Concat joins values on an axis whose dims are known.
+func Concat(dst Shape, in []Shape, axis int) (Shape, error) {
+	first, n := in[0], len(dst)
 	if err := checkAxis(axis, first); err != nil {
-		return err
+		return nil, err
 	}
-	for d := range first {
-		if len(next) != len(first) || d != axis && next[d] != first[d] {
-			return fmt.Errorf("cannot join %v and %v on dim %d", first.Clone(), next, axis)
+	dst = append(dst, first...)
+	for i, s := range in {
+		for d := range first {
+			if len(s) != len(first) || d != axis && s[d] != first[d] {
+				return nil, fmt.Errorf("cannot join %v and %v on dim %d", first, s, axis)
+			}
+		}
+		if s[axis] == tensor.Dynamic {
+			return nil, fmt.Errorf("dim %d of %v, which is joined, must be known", axis, s)
+		}
+		if i > 0 {
+			dst[n+axis] += s[axis]
 		}
 	}
-	if next[axis] == tensor.Dynamic {
-		return fmt.Errorf("dim %d of %v, which is joined, must be known", axis, next)
-	}
-	return nil
+	return dst, nil
 }
 
 // Slice is x with the range [start, end) of an axis.

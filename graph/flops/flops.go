@@ -1,8 +1,10 @@
-package graph
+// Package flops estimates how much a segment computes.
+package flops
 
 import (
 	"math"
 
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -10,11 +12,11 @@ import (
 // length of the polynomial that computes it.
 const flopsExp = 10
 
-// FLOPs estimates the floating-point operations of the segment for one example.
+// Of estimates the floating-point operations of the segment for one example.
 // Every dynamic dim counts as 1, so for ragged columns it is the estimate for
 // one entry, and for a table's update that for one row; an update of a variable
 // costs the same for any batch. Moving data (gather, reshape, concat) is free.
-func (s Segment) FLOPs() int64 {
+func Of(s graph.Segment) int64 {
 	sum := 0.0
 	for _, n := range s.Nodes {
 		sum += flops(n)
@@ -36,41 +38,41 @@ func size(s tensor.Shape) float64 {
 	return n
 }
 
-func flops(n *Node) float64 {
+func flops(n *graph.Node) float64 {
 	in := func(i int) float64 { return size(n.In[i].Shape) }
 	switch n.Op {
-	case MatMul:
+	case graph.MatMul:
 		s := n.In[0].Shape
 		inner := s[len(s)-1]
 		if n.Attr.TransA {
 			inner = s[len(s)-2]
 		}
 		return 2 * size(n.Shape) * size(tensor.Shape{inner})
-	case Conv2D:
+	case graph.Conv2D:
 		return 2 * size(n.Shape) * size(n.In[1].Shape[1:])
-	case Conv2DGradX:
+	case graph.Conv2DGradX:
 		return 2 * in(0) * size(n.In[1].Shape[1:])
-	case Conv2DGradW:
+	case graph.Conv2DGradW:
 		return 2 * in(0) * size(n.Shape[1:])
-	case CausalAttention, CausalAttentionGrad:
+	case graph.CausalAttention, graph.CausalAttentionGrad:
 		// Half of all pairs; two products of D forward, five backward.
-		products := map[Op]float64{CausalAttention: 2, CausalAttentionGrad: 5}[n.Op]
+		products := map[graph.Op]float64{graph.CausalAttention: 2, graph.CausalAttentionGrad: 5}[n.Op]
 		return in(0) * size(n.In[0].Shape[2:3]) * products
-	case DotInteraction:
+	case graph.DotInteraction:
 		return 2 * size(n.Shape) * size(n.In[0].Shape[2:])
-	case DotInteractionGrad:
+	case graph.DotInteractionGrad:
 		return 4 * in(1) * size(n.Shape[2:])
-	case FMInteraction, FMInteractionGrad:
+	case graph.FMInteraction, graph.FMInteractionGrad:
 		return 4 * in(0)
-	case Bag, BagGrad:
+	case graph.Bag, graph.BagGrad:
 		return 2 * size(n.In[0].Shape[1:])
-	case Update:
+	case graph.Update:
 		return float64(4+4*len(n.Attr.Rule.Slots())) * size(n.Shape)
-	case UpdateRows:
+	case graph.UpdateRows:
 		return float64(4+4*len(n.Attr.Rule.Slots())) * size(n.Shape[1:])
-	case MaxPool2D, AvgPool2D:
+	case graph.MaxPool2D, graph.AvgPool2D:
 		return size(n.Shape) * float64(n.Attr.Window*n.Attr.Window)
-	case Count, FillLike, MaxPool2DGrad:
+	case graph.Count, graph.FillLike, graph.MaxPool2DGrad:
 		return 0
 	}
 	perInput, perResult := flopsElement(n.Op)
@@ -82,28 +84,28 @@ func flops(n *Node) float64 {
 
 // flopsElement is what an operator counts an element of its first input, or of
 // its result. Moving values is free.
-func flopsElement(op Op) (perInput, perResult float64) {
+func flopsElement(op graph.Op) (perInput, perResult float64) {
 	switch op {
-	case Sum, SumRows, SumAxis, Mean, Max, ArgMax, Unbroadcast, GatherGrad:
+	case graph.Sum, graph.SumRows, graph.SumAxis, graph.Mean, graph.Max, graph.ArgMax, graph.Unbroadcast, graph.GatherGrad:
 		return 1, 0
-	case SquaredLoss, SquaredGrad:
+	case graph.SquaredLoss, graph.SquaredGrad:
 		return 3, 0
-	case LogisticLoss, SoftmaxLoss, LogisticGrad, SoftmaxLossGrad:
+	case graph.LogisticLoss, graph.SoftmaxLoss, graph.LogisticGrad, graph.SoftmaxLossGrad:
 		return 2 * flopsExp, 0
-	case LayerNormGainGrad, RMSNormGainGrad:
+	case graph.LayerNormGainGrad, graph.RMSNormGainGrad:
 		return 6, 0
-	case AvgPool2DGrad:
+	case graph.AvgPool2DGrad:
 		return 1, 0
-	case Add, Sub, Mul, Div, Maximum, Minimum, Less, LessEqual, Equal, Where, Scale, Relu, LeakyRelu, Square,
-		Float, ReluGrad, LeakyReluGrad, SquareGrad, LogGrad, MeanGrad, MaxGrad:
+	case graph.Add, graph.Sub, graph.Mul, graph.Div, graph.Maximum, graph.Minimum, graph.Less, graph.LessEqual, graph.Equal, graph.Where, graph.Scale, graph.Relu, graph.LeakyRelu, graph.Square,
+		graph.Float, graph.ReluGrad, graph.LeakyReluGrad, graph.SquareGrad, graph.LogGrad, graph.MeanGrad, graph.MaxGrad:
 		return 0, 1
-	case SigmoidGrad, TanhGrad:
+	case graph.SigmoidGrad, graph.TanhGrad:
 		return 0, 3
-	case SoftmaxGrad, Sqrt, Rsqrt, Dropout:
+	case graph.SoftmaxGrad, graph.Sqrt, graph.Rsqrt, graph.Dropout:
 		return 0, 4
-	case LayerNorm, RMSNorm, LayerNormGrad, RMSNormGrad:
+	case graph.LayerNorm, graph.RMSNorm, graph.LayerNormGrad, graph.RMSNormGrad:
 		return 0, 8
-	case Sigmoid, Tanh, Exp, Log, Softmax, Gelu, Silu, Softplus, GeluGrad, SiluGrad:
+	case graph.Sigmoid, graph.Tanh, graph.Exp, graph.Log, graph.Softmax, graph.Gelu, graph.Silu, graph.Softplus, graph.GeluGrad, graph.SiluGrad:
 		return 0, flopsExp
 	}
 	return 0, 0
