@@ -59,7 +59,12 @@ const (
 
 // settings lists what only some kinds use.
 func (r *Rule) settings() []setting {
-	zeroMeans := func(v float64) string { return fmt.Sprintf("%s, where 0 means %v", wantFactor, v) }
+	zeroMeans := func(v float64) string {
+		if r.Custom != nil {
+			return wantFactor // what 0 means is up to it
+		}
+		return fmt.Sprintf("%s, where 0 means %v", wantFactor, v)
+	}
 	momentum := zeroMeans(defaultMomentum)
 	if r.Kind == RMSProp {
 		momentum = wantFactor
