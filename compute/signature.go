@@ -98,6 +98,9 @@ func checkSignature(n *graph.Node) error {
 			return fmt.Errorf("input %d, %q, is %v: want %v", i, a.Name, a.DType, want)
 		}
 	}
+	if n.Op == graph.Const && !n.Attr.Shape.Static() {
+		return fmt.Errorf("its shape %v is not static", n.Attr.Shape)
+	}
 	return checkUpdate(n)
 }
 

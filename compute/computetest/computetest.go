@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/computetest/gradtest"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
@@ -34,7 +35,7 @@ func Run(t *testing.T, b compute.Backend, dtypes ...tensor.DType) {
 			t.Run("update", func(t *testing.T) { updates(t, b, d) })
 			t.Run("learn", func(t *testing.T) { learn(t, b, d) })
 			if d == tensor.F64 {
-				t.Run("gradients", func(t *testing.T) { gradients(t, b) })
+				t.Run("gradients", func(t *testing.T) { gradtest.Run(t, b) })
 			}
 		})
 	}

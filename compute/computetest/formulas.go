@@ -10,6 +10,8 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
+type node = graph.Node
+
 // formula says that two ways to compute something from x [? 12] agree.
 type formula struct {
 	name string

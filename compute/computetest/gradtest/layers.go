@@ -1,4 +1,4 @@
-package computetest
+package gradtest
 
 import (
 	"fmt"
@@ -121,7 +121,7 @@ func (l layer) batchOf(g *graph.Graph) *node {
 // composed chains the layers that keep [B 6] in an order that depends on the seed.
 func composed(seed uint64) lossCase {
 	return lossCase{"composed", func(g *graph.Graph) *node {
-		r := newGen(seed)
+		r := random(seed)
 		v := func(shape ...int) *node {
 			return g.Variable(fmt.Sprint("v", len(g.Nodes())), graph.Init{}, shape...)
 		}

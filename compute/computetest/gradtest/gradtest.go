@@ -1,8 +1,11 @@
-package computetest
+// Package gradtest compares the gradients of every differentiable operator with
+// central differences, in float64.
+package gradtest
 
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/gangline/gangline/compute"
@@ -94,10 +97,11 @@ func matMulT(ta, tb bool) func(g *graph.Graph, a, b *graph.Node) *graph.Node {
 	return func(g *graph.Graph, a, b *graph.Node) *graph.Node { return g.MatMulT(a, b, ta, tb) }
 }
 
-// gradients compares what Differentiate emits, computed by the backend, with
+// Run compares what Differentiate emits, computed by the backend, with
 // central differences of the loss, computed by the backend too: on fixed shapes,
 // and on batches of several rows, one and none.
-func gradients(t *testing.T, b compute.Backend) {
+func Run(t *testing.T, b compute.Backend) {
+	t.Helper()
 	for _, c := range gradientCases() {
 		t.Run(c.name, func(t *testing.T) { gradientsOf(t, b, c, 5) })
 	}
@@ -126,7 +130,7 @@ func gradientsOf(t *testing.T, b compute.Backend, c lossCase, rows int) {
 		seg.Out = append(seg.Out, gr.Grad)
 	}
 	vals := map[*graph.Node]*tensor.Tensor{}
-	var in tensors
+	var in []*tensor.Tensor
 	for _, n := range g.Nodes() {
 		if !n.IsSource() {
 			seg.Nodes = append(seg.Nodes, n)
@@ -135,8 +139,12 @@ func gradientsOf(t *testing.T, b compute.Backend, c lossCase, rows int) {
 		vals[n] = gradientInput(n, rows)
 		seg.In, in = append(seg.In, n), append(in, vals[n])
 	}
-	p, out := compile(t, b, seg), outputs(seg)
-	run := func(out tensors) float64 {
+	p, err := b.Compile(seg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := outputs(seg)
+	run := func(out []*tensor.Tensor) float64 {
 		if err := p.Run(0, in, out); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +186,7 @@ func differences(t *testing.T, name string, p, grad []float64, at func(int) int,
 // gradientInput makes the values of a source: up to 5 rows, up to 8 entries, 6
 // keys of 9.
 func gradientInput(n *graph.Node, rows int) *tensor.Tensor {
-	g := newGen(uint64(n.ID) + 1)
+	r := random(uint64(n.ID) + 1)
 	offsets := []int64{0, 2, 2, 5, 7, 8}[:rows+1]
 	entries := int(offsets[rows])
 	switch n.Attr.Part {
@@ -189,18 +197,38 @@ func gradientInput(n *graph.Node, rows int) *tensor.Tensor {
 	case graph.Keys:
 		return ints(0, 1, 4, 5, 7, 8)
 	case graph.Weights:
-		return g.floats(entries)
+		return fill(tensor.Shape{entries}, r.NormFloat64)
 	case graph.Index:
 		return ints([]int64{4, 9, 1, 0, 7}[:rows]...)
 	case graph.Dense: // by its name
 	}
 	switch n.Name {
 	case "unit":
-		return g.unit(rows)
+		return fill(tensor.Shape{rows}, r.Float64)
 	case "class":
-		return g.classes(rows, 4)
+		return fill(tensor.Shape{rows}, func() float64 { return float64(r.IntN(4)) })
 	case "in":
-		return g.floats(rows, 3)
+		return fill(tensor.Shape{rows, 3}, r.NormFloat64)
 	}
-	return g.fill(n.Shape, g.NormFloat64)
+	return fill(n.Shape, r.NormFloat64)
+}
+
+func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 17)) }
+
+func fill(s tensor.Shape, f func() float64) *tensor.Tensor {
+	t := tensor.New(tensor.F64, s...)
+	for i := range t.F64() {
+		t.F64()[i] = f()
+	}
+	return t
+}
+
+func ints(v ...int64) *tensor.Tensor { return tensor.From(v, len(v)) }
+
+func outputs(seg *graph.Segment) []*tensor.Tensor {
+	var out []*tensor.Tensor
+	for _, n := range seg.Out {
+		out = append(out, tensor.New(n.DType, 0))
+	}
+	return out
 }
