@@ -46,6 +46,11 @@ type Table[T tensor.Float] struct {
 	// AddNormProducts adds (x - mean)·inv·dy to out.
 	AddNormProducts func(out, x, dy []T, mean, inv T)
 
+	// Gather copies the rows of dim elements that ids name, one after the other.
+	// Fetch has rows brought near that are about to be used.
+	Gather func(out, rows []T, ids []int64, dim int)
+	Fetch  func(rows []T, ids []int64, dim int)
+
 	// Sum, Dot and Squares, Σ(x - mean)², are in float64, in 8 interleaved lanes.
 	Sum     func(x []T) float64
 	Dot     func(x, y []T) float64
@@ -70,6 +75,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 		SquareGrad: squareGrad[T], LeakyReluGrad: leakyReluGrad[T], SoftmaxGrad: softmaxGrad[T],
 		Normalize: normalize[T], ScaleMul: scaleMul[T],
 		NormGrad: normGrad[T], AddNormProducts: addNormProducts[T],
+		Gather: gather[T], Fetch: fetch[T],
 		Sum: sum[T], Dot: dot[T], Squares: squares[T], Max: maximum[T],
 	}
 	switch t := any(t).(type) {
@@ -106,6 +112,7 @@ func assemble(t *Table[float32]) {
 	t.LeakyReluGrad, t.SoftmaxGrad = fast2s(leakyReluGradAVX, t.LeakyReluGrad), fast2s(softmaxGradAVX, t.SoftmaxGrad)
 	t.Normalize, t.ScaleMul = normalizeFast, fast2s(scaleMulAVX, t.ScaleMul)
 	t.NormGrad, t.AddNormProducts = normGradFast, addNormProductsFast
+	t.Gather, t.Fetch = gatherFast, fetchFast
 	t.Sum, t.Dot, t.Squares, t.ExpSum, t.Max = sumFast, dotFast, squaresFast, expSumFast, maximumFast
 }
 
