@@ -29,7 +29,7 @@ type Metrics struct {
 func (m Metrics) Main() (string, float64) {
 	switch {
 	case m.Perplexity != nil && m.Loss != nil:
-		return "loss", *m.Loss
+		return "test loss", *m.Loss // beside the loss of training
 	case m.AUC != nil:
 		return "auc", *m.AUC
 	case m.Accuracy != nil:

@@ -48,10 +48,10 @@ func TestAUC(t *testing.T) {
 
 // However rows are split over workers, merged tallies give the same metrics.
 func TestTallyMerge(t *testing.T) {
-	for _, task := range []graph.Task{graph.Binary, graph.Multiclass, graph.Regression} {
+	for _, task := range []graph.Task{graph.Binary, graph.Multiclass, graph.Regression, graph.Tokens} {
 		r := rand.New(rand.NewPCG(1, 2))
 		classes := 1
-		if task == graph.Multiclass {
+		if task == graph.Multiclass || task == graph.Tokens {
 			classes = 3
 		}
 		whole, parts := &tally{task: task}, [3]tally{{task: task}, {task: task}, {task: task}}
@@ -76,6 +76,9 @@ func TestTallyMerge(t *testing.T) {
 		_, vb := b.Main()
 		if a.Rows != 60 || b.Rows != 60 || *a.Loss != *b.Loss || math.Abs(va-vb) > 1e-12 {
 			t.Errorf("%s: %+v, merged %+v", task, a, b)
+		}
+		if (a.Perplexity != nil) != (task == graph.Tokens) || a.Perplexity != nil && *a.Perplexity != math.Exp(*a.Loss) {
+			t.Errorf("%s: perplexity of loss %v: %v", task, *a.Loss, a.Perplexity)
 		}
 	}
 }
