@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/gangline/gangline/internal/number"
 )
 
 // The shape of Criteo rows: label, integers, categories, parted by tabs.
@@ -106,7 +108,7 @@ func (p *criteoParser) row(line []byte) (reason string) {
 			p.nums = append(p.nums, 0)
 			continue
 		}
-		v, ok := parseInt(token)
+		v, ok := number.Int(token)
 		if !ok {
 			return fmt.Sprintf("integer column %d: %s is not a whole number", i+1, quote(token))
 		}
@@ -127,7 +129,7 @@ func (p *criteoParser) categories(line []byte) (reason string) {
 		// What CategoryID and MissingID do, with the field's half done before.
 		h := ^p.keys[f]
 		if len(token) > 0 {
-			v, ok := parseHex(token)
+			v, ok := number.Hex(token)
 			if !ok {
 				return fmt.Sprintf("category column %d: %s is not a hexadecimal number of up to 16 digits",
 					f+1, quote(token))

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"slices"
+
+	"github.com/gangline/gangline/internal/number"
 )
 
 // libsvmParser reads lines of the form
@@ -109,7 +111,7 @@ func (p *libsvmParser) entries(line []byte) (reason string) {
 		if reason != "" {
 			return reason
 		}
-		value, ok := parseFloat(token[colon+1:])
+		value, ok := number.Float(token[colon+1:])
 		if !ok {
 			return fmt.Sprintf("value %s of index %s is not a finite number", quote(token[colon+1:]), token[:colon])
 		}
@@ -144,7 +146,7 @@ func (p *libsvmParser) duplicate(ids []int32) (reason string) {
 
 // index reads a feature index and turns it into an id from 0.
 func (p *libsvmParser) index(s []byte) (id int32, reason string) {
-	v, ok := parseInt(s)
+	v, ok := number.Int(s)
 	if !ok {
 		return 0, fmt.Sprintf("index %s is not a whole number", quote(s))
 	}
@@ -167,7 +169,7 @@ func (p *libsvmParser) index(s []byte) (id int32, reason string) {
 
 // label reads a label and maps it as the spec says.
 func (p *libsvmParser) label(s []byte) (v float32, reason string) {
-	v, ok := parseFloat(s)
+	v, ok := number.Float(s)
 	if !ok {
 		return 0, fmt.Sprintf("label %s is not a finite number", quote(s))
 	}

@@ -214,7 +214,7 @@ func dataFaults() []fault {
 		{
 			name: "numbers half way between two are rounded twice",
 			harm: "Values of a file differ in the last bit from what everybody else reads.",
-			file: "data/number.go", by: catcher{"data", "TestParseFloatExact"},
+			file: "internal/number/number.go", by: catcher{"internal/number", "TestFloatExact"},
 			old: "&low == half {", new: "&low == half+1<<30 {",
 		},
 	}

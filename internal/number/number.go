@@ -1,4 +1,5 @@
-package data
+// Package number reads the numbers of data files from bytes.
+package number
 
 import (
 	"bytes"
@@ -6,7 +7,7 @@ import (
 	"strconv"
 )
 
-// parseFloat reads a decimal number as the float32 nearest to it, exactly as
+// Float reads a decimal number as the float32 nearest to it, exactly as
 // strconv.ParseFloat(s, 32) would, and about four times as fast on the short
 // numbers that fill data files. Anything unusual is left to strconv. Infinities,
 // NaN and numbers beyond float32 are not numbers of a data file: ok is false.
@@ -15,7 +16,7 @@ import (
 // product in float64 as long as the digits stay below 2^53 (Clinger, "How to
 // read floating point numbers accurately", 1990). Rounding that once more to
 // float32 is wrong only if the float64 lies half way between two float32s.
-func parseFloat(s []byte) (f float32, ok bool) {
+func Float(s []byte) (f float32, ok bool) {
 	i, neg := 0, false
 	if len(s) > 0 && (s[0] == '-' || s[0] == '+') {
 		neg = s[0] == '-'
@@ -23,7 +24,7 @@ func parseFloat(s []byte) (f float32, ok bool) {
 	}
 	mant, digits, exp, next := parseMantissa(s, i)
 	if next < len(s) && (s[next] == 'e' || s[next] == 'E') {
-		e, ok := parseInt(s[next+1:])
+		e, ok := Int(s[next+1:])
 		if !ok || e < -400 || e > 400 {
 			return parseSlow(s)
 		}
@@ -81,7 +82,7 @@ func parseMantissa(s []byte, i int) (mant uint64, digits, exp, next int) {
 	return mant, digits, exp, i
 }
 
-// parseSlow lets strconv decide. It accepts what parseFloat accepts.
+// parseSlow lets strconv decide. It accepts what Float accepts.
 func parseSlow(s []byte) (float32, bool) {
 	// Hex, NaN, Inf and the underscores of Go are no part of these formats.
 	if len(s) > maxNumber || bytes.ContainsAny(s, "_xXpPnN") {
@@ -129,8 +130,8 @@ func pow10(e int) float64 {
 	return 1e10 * pow10(e-10)
 }
 
-// parseInt reads a decimal integer of at most 18 digits with an optional sign.
-func parseInt(s []byte) (v int64, ok bool) {
+// Int reads a decimal integer of at most 18 digits with an optional sign.
+func Int(s []byte) (v int64, ok bool) {
 	neg := false
 	if len(s) > 0 && (s[0] == '-' || s[0] == '+') {
 		neg = s[0] == '-'
@@ -151,8 +152,8 @@ func parseInt(s []byte) (v int64, ok bool) {
 	return v, true
 }
 
-// parseHex reads 1 to 16 hexadecimal digits.
-func parseHex(s []byte) (v uint64, ok bool) {
+// Hex reads 1 to 16 hexadecimal digits.
+func Hex(s []byte) (v uint64, ok bool) {
 	if len(s) == 0 || len(s) > 16 {
 		return 0, false
 	}
@@ -169,18 +170,3 @@ func parseHex(s []byte) (v uint64, ok bool) {
 	}
 	return v, true
 }
-
-// mix64 is the finalizer of splitmix64 (Steele, Lea and Flood, 2014): a
-// bijection on 64 bits under which every input bit moves every output bit.
-func mix64(x uint64) uint64 {
-	x += golden
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
-// golden is 2^64 divided by the golden ratio: steps of it spread evenly.
-const golden = 0x9e3779b97f4a7c15
-
-// unit turns 64 random bits into a float in [0, 1).
-func unit(h uint64) float64 { return float64(h>>11) * 0x1p-53 }
