@@ -80,7 +80,10 @@ func normCases() []opCase {
 func imageCases() []opCase {
 	var cases []opCase
 	for _, c := range []struct{ h, w, channels, out, kh, kw, stride, pad int }{
-		{5, 7, 2, 3, 3, 2, 1, 0}, {6, 5, 1, 9, 3, 3, 2, 1}, {4, 4, 3, 2, 1, 1, 1, 0}, {3, 9, 2, 4, 5, 5, 3, 2},
+		{5, 7, 2, 3, 3, 2, 1, 0},
+		{6, 5, 1, 9, 3, 3, 2, 1},
+		{4, 4, 3, 2, 1, 1, 1, 0},
+		{3, 9, 2, 4, 5, 5, 3, 2},
 		{8, 8, 3, 17, 3, 3, 1, 1},
 	} {
 		name := fmt.Sprint(c)

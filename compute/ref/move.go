@@ -1,6 +1,8 @@
 package ref
 
 import (
+	"slices"
+
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
@@ -77,10 +79,10 @@ func transpose[T tensor.Float](c *compute.Call) error {
 	x, out, s := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out), c.Out.Shape()
 	for i := range out {
 		from, rest := 0, i
-		for d := len(s) - 1; d >= 0; d-- {
+		for d, size := range slices.Backward(s) {
 			p := c.Node.Attr.Perm[d]
-			from += rest % s[d] * c.In[0].Shape()[p+1:].Elems()
-			rest /= s[d]
+			from += rest % size * c.In[0].Shape()[p+1:].Elems()
+			rest /= size
 		}
 		out[i] = x[from]
 	}
