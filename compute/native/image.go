@@ -59,8 +59,8 @@ func (b *builder[T]) eachImage(k, passes int, sizes func(c *compute.Call) convol
 	})
 }
 
-// columns writes what every filter tap meets, a row a tap, for all patches.
-func columns[T tensor.Float](dst, image []T, v convolution) {
+// patches writes what every filter tap meets, a row a tap, for all patches.
+func patches[T tensor.Float](dst, image []T, v convolution) {
 	for ch := range v.chans {
 		plane := image[ch*v.high*v.wide : (ch+1)*v.high*v.wide]
 		for ky := range v.kh {
@@ -99,8 +99,8 @@ func patchRow[T tensor.Float](row, line []T, start, stride int) {
 	}
 }
 
-// addColumns adds columns back to the image they were taken from.
-func addColumns[T tensor.Float](image, src []T, v convolution) {
+// addPatches adds patches back to the image they were taken from.
+func addPatches[T tensor.Float](image, src []T, v convolution) {
 	for ch := range v.chans {
 		plane := image[ch*v.high*v.wide : (ch+1)*v.high*v.wide]
 		for ky := range v.kh {
@@ -129,7 +129,7 @@ func at[T any](x []T, i, n int) []T { return x[i*n : (i+1)*n] }
 
 func (b *builder[T]) convolve(c *compute.Call, v convolution, i int, w *scratch[T]) {
 	w.a = grow(w.a, v.taps*v.patches)
-	columns(w.a, at(tensor.Data[T](c.In[0]), i, v.chans*v.high*v.wide), v)
+	patches(w.a, at(tensor.Data[T](c.In[0]), i, v.chans*v.high*v.wide), v)
 	out := at(tensor.Data[T](c.Out), i, v.out*v.patches)
 	w.product.Multiply(out, v.patches, view(tensor.Data[T](c.In[1]), v.out, v.taps, false), view(w.a, v.taps, v.patches, false), 0, v.out, 0, v.patches, v.taps)
 }
@@ -140,14 +140,14 @@ func (b *builder[T]) convolveGradX(c *compute.Call, v convolution, i int, w *scr
 	w.product.Multiply(w.a, v.patches, view(tensor.Data[T](c.In[1]), v.taps, v.out, true), dy, 0, v.taps, 0, v.patches, v.out)
 	image := at(tensor.Data[T](c.Out), i, v.chans*v.high*v.wide)
 	clear(image)
-	addColumns(image, w.a, v)
+	addPatches(image, w.a, v)
 }
 
 // gradGroups is how many sums the gradient of filters is taken in: fixed, so
 // that it does not depend on threads.
 const gradGroups = 8
 
-// convolveGradW adds up dy·columnsᵀ over the images, in groups on threads, and
+// convolveGradW adds up dy·patchesᵀ over the images, in groups on threads, and
 // then the groups.
 func (b *builder[T]) convolveGradW() compute.Kernel {
 	var sums []T
@@ -162,7 +162,7 @@ func (b *builder[T]) convolveGradW() compute.Kernel {
 			sum := at(sums, g, v.out*v.taps)
 			clear(sum)
 			for i := images * g / gradGroups; i < images*(g+1)/gradGroups; i++ {
-				columns(w.a, at(tensor.Data[T](c.In[1]), i, v.chans*v.high*v.wide), v)
+				patches(w.a, at(tensor.Data[T](c.In[1]), i, v.chans*v.high*v.wide), v)
 				dy := view(at(tensor.Data[T](c.In[0]), i, v.out*v.patches), v.out, v.patches, false)
 				w.product.Multiply(sum, v.taps, dy, kernel.Matrix[T]{Data: w.a, Row: 1, Col: v.patches}, 0, v.out, 0, v.taps, v.patches)
 			}

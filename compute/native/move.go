@@ -40,9 +40,9 @@ func (b *builder[T]) moves(n *graph.Node) compute.Kernel {
 			}
 		})
 	case graph.Concat:
-		return concat[T]
+		return b.eachOf(rowsAround, concat[T])
 	case graph.Slice, graph.PadSlice:
-		return slice[T]
+		return b.eachOf(rowsAround, slice[T])
 	case graph.Transpose:
 		return b.transpose()
 	case graph.Dropout:
@@ -57,42 +57,46 @@ func fill[T tensor.Float](out []T, v T) {
 	}
 }
 
-func concat[T tensor.Float](c *compute.Call) error {
+// rowsAround counts the rows of the result that are cut by the axis, for
+// operators that copy columns.
+func rowsAround(c *compute.Call) (n, cost int) {
+	s := c.Out.Shape()
+	return s[:c.Node.Attr.Axis].Elems(), s[c.Node.Attr.Axis:].Elems() + 8*len(c.In)
+}
+
+func concat[T tensor.Float](c *compute.Call, lo, hi, _ int) {
 	out, axis := tensor.Data[T](c.Out), c.Node.Attr.Axis
-	width := c.Out.Shape()[axis:].Elems()
-	at := 0
+	width, at := c.Out.Shape()[axis:].Elems(), 0
 	for _, t := range c.In {
 		w := t.Shape()[axis:].Elems()
-		copyColumns(out, tensor.Data[T](t), width, at, w, 0, w, c.Out.Shape()[:axis].Elems())
+		copyColumns(out, tensor.Data[T](t), columns{width, at, w, 0, w}, lo, hi)
 		at += w
 	}
-	return nil
 }
 
 // slice copies a range of columns out of its input or, for a PadSlice, into
 // zeros.
-func slice[T tensor.Float](c *compute.Call) error {
+func slice[T tensor.Float](c *compute.Call, lo, hi, _ int) {
 	x, out, axis := tensor.Data[T](c.In[0]), tensor.Data[T](c.Out), c.Node.Attr.Axis
 	from, to := c.In[0].Shape(), c.Out.Shape()
 	start := c.Node.Attr.Start * to[axis+1:].Elems()
-	widthIn, widthOut, rows := from[axis:].Elems(), to[axis:].Elems(), to[:axis].Elems()
+	widthIn, widthOut := from[axis:].Elems(), to[axis:].Elems()
 	if c.Node.Op == graph.PadSlice {
-		clear(out)
-		copyColumns(out, x, widthOut, start, widthIn, 0, widthIn, rows)
-		return nil
-	}
-	copyColumns(out, x, widthOut, 0, widthIn, start, widthOut, rows)
-	return nil
-}
-
-// copyColumns copies n columns of every row, from column fromAt of rows of
-// fromWidth to column toAt of rows of toWidth.
-func copyColumns[T tensor.Float](to, from []T, toWidth, toAt, fromWidth, fromAt, n, rows int) {
-	if n == 0 {
+		clear(out[lo*widthOut : hi*widthOut])
+		copyColumns(out, x, columns{widthOut, start, widthIn, 0, widthIn}, lo, hi)
 		return
 	}
-	for r := range rows {
-		copy(to[r*toWidth+toAt:][:n], from[r*fromWidth+fromAt:][:n])
+	copyColumns(out, x, columns{widthOut, 0, widthIn, start, widthOut}, lo, hi)
+}
+
+// columns says which n columns to copy: from column fromAt of rows of fromWidth
+// to column toAt of rows of toWidth.
+type columns struct{ toWidth, toAt, fromWidth, fromAt, n int }
+
+// copyColumns copies columns of rows lo to hi.
+func copyColumns[T tensor.Float](to, from []T, c columns, lo, hi int) {
+	for r := lo; r < hi && c.n > 0; r++ {
+		copy(to[r*c.toWidth+c.toAt:][:c.n], from[r*c.fromWidth+c.fromAt:][:c.n])
 	}
 }
 
