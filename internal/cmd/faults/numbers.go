@@ -240,5 +240,29 @@ func modelFaults() []fault {
 			file: "model/interact.go", by: catcher{"model", "TestModels"},
 			old: "logit = g.Add(logit, linear(g, \"wide\", ragged, 1, true, zero))", new: "g.Add(logit, linear(g, \"wide\", ragged, 1, true, zero))",
 		},
+		{
+			name: "pairs of a factorisation machine count twice",
+			harm: "Another model than the one of the papers: it trains, a little worse.",
+			file: "model/interact.go", by: catcher{"train", "TestGoldenModels"},
+			old: "-1, true), .5)", new: "-1, true), 1)",
+		},
+		{
+			name: "a GPT has no path past its attention",
+			harm: "Deep models of text hardly learn.",
+			file: "model/gpt.go", by: catcher{"train", "TestGoldenModels"},
+			old: "x = g.Add(x, g.Dropout(a, c.Dropout, c.Seed))", new: "x = g.Dropout(a, c.Dropout, c.Seed)",
+		},
+		{
+			name: "the label of a text is the byte itself",
+			harm: "A model of text learns to copy; its loss falls to nothing, and it says nothing.",
+			file: "data/text.go", by: catcher{"data", "TestTextRows"},
+			old: "float32(window[j+1])", new: "float32(window[j])",
+		},
+		{
+			name: "a text to test on has a vocabulary of its own",
+			harm: "The letters of the test file are other letters to the model: its loss is that of noise.",
+			file: "train/setup.go", by: catcher{"train", "TestTextIsTested"},
+			old: "spec.Vocabulary = inDir(dataDir, j.Data.Train.Path)", new: "spec.Vocabulary = inDir(dataDir, j.Data.Eval.Path)",
+		},
 	}
 }
