@@ -170,6 +170,10 @@ func TestReadmeCommands(t *testing.T) {
 			if line == "go test ./..." {
 				continue
 			}
+			if strings.HasPrefix(line, "go run ./examples/") {
+				t.Run(line, func(t *testing.T) { readmeProgram(t, strings.Fields(line)) })
+				continue
+			}
 			args, ok := strings.CutPrefix(line, "go run ./cmd/gangline ")
 			if !ok {
 				t.Errorf("the README runs %q, which this test does not know", line)
@@ -180,6 +184,15 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	if commands < 5 {
 		t.Errorf("found %d commands in the README", commands)
+	}
+}
+
+// readmeProgram runs a program that brings something of its own.
+func readmeProgram(t *testing.T, words []string) {
+	cmd := exec.CommandContext(t.Context(), words[0], append(words[1:], "--progress", "none")...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -94,6 +94,7 @@ func TestRefusals(t *testing.T) {
 		{"checkpoint without dir", "", "checkpoint.every=5", `checkpoint.dir: is missing`},
 		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},
 		{"precision", "", "precision=f16", `precision`},
+		{"threads of ref", "backend: ref", "threads=2", `threads: backend ref has one`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var set []string
@@ -131,7 +132,7 @@ func TestFixed(t *testing.T) {
 		return d
 	}
 	base := digest()
-	for _, same := range []string{"epochs=9", "strategy.kind=ps", "checkpoint.keep=3", "backend=ref"} {
+	for _, same := range []string{"epochs=9", "strategy.kind=ps", "checkpoint.keep=3", "backend=ref", "threads=4"} {
 		if digest(same) != base {
 			t.Errorf("%s changes the digest", same)
 		}
