@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
@@ -68,11 +69,8 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 		return requestError{err}
 	}
 	_, launched := os.LookupEnv(launch.EnvParent)
-	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
-		if launched { // the launcher has looked, and a rank that is killed leaves no trace of looking
-			break
-		}
-		if err := checkOut(flag, path); err != nil {
+	if !launched { // else the launcher has looked, and a rank that is killed leaves no trace of looking
+		if err := f.checkPlaces(j); err != nil {
 			return err
 		}
 	}
@@ -83,6 +81,22 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 		return f.lead(ctx, j, place, stdout, stderr)
 	}
 	return f.launch(ctx, j, stdout, stderr)
+}
+
+// checkPlaces refuses places to write to where nothing can be written.
+func (f *trainFlags) checkPlaces(j job.Job) error {
+	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
+		if err := checkOut(flag, path); err != nil {
+			return err
+		}
+	}
+	if j.Checkpoint.Dir == "" {
+		return nil
+	}
+	if err := checkpoint.Probe(j.Checkpoint.Dir); err != nil {
+		return &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
+	}
+	return nil
 }
 
 // logger is what ranks and the launcher log with.
