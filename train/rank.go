@@ -56,6 +56,13 @@ func (c *Config) world() int { return c.Job.Strategy.Workers + c.Job.Strategy.Se
 // Run lives one rank's life: plan, join, connect, work, report. The first error
 // of any rank ends it; the error is then that first one.
 func Run(ctx context.Context, cfg Config) (*RankReport, error) {
+	if cfg.Rank == 0 && cfg.Job.Checkpoint.Dir != "" {
+		release, err := claim(ctx, cfg.Job.Checkpoint.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = release() }() // of a lock that ends with the process anyway
+	}
 	m, err := prepare(cfg)
 	if err != nil {
 		return nil, err

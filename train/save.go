@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
@@ -36,6 +37,29 @@ func CheckResume(j job.Job) error {
 		}
 	}
 	return nil
+}
+
+// claimPatience is how long a run waits for the checkpoint directory: one whose
+// launcher was killed gives it up a moment later.
+const claimPatience = 5 * time.Second
+
+// claim keeps a directory of checkpoints for this run; two in one would remove and
+// replace what the other wrote.
+func claim(ctx context.Context, dir string) (release func() error, err error) {
+	for end := time.Now().Add(claimPatience); ; {
+		release, err = checkpoint.Lock(dir)
+		switch {
+		case err == nil:
+			return release, nil
+		case !errors.Is(err, checkpoint.ErrInUse) || time.Now().After(end):
+			return nil, &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 // sameJob refuses a checkpoint of another job.
