@@ -141,7 +141,7 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source
 	}
 	for i, c := range src.Columns() {
 		if i >= len(columns) || c != columns[i] {
-			return nil, fmt.Errorf("data.eval: its columns %v are not those of data.train, %v", src.Columns(), columns)
+			return nil, fmt.Errorf("data.eval: its columns %+v are not those of data.train, %+v", src.Columns(), columns)
 		}
 	}
 	return src, nil
@@ -151,8 +151,8 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source
 func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 	spec := data.Spec{
 		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
-		MaxBadRows: s.MaxBadRows, Features: s.Features, LabelBase: s.LabelBase, Buckets: s.Buckets,
-		First: s.First, Seed: s.Seed,
+		MaxBadRows: s.MaxBadRows, Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
+		Buckets: s.Buckets, First: s.First, Seed: s.Seed,
 	}
 	if s.Format == "generated" {
 		spec.Rows = s.Rows
@@ -160,8 +160,14 @@ func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 		spec.Limit = s.Rows
 	}
 	binary := j.Model.Kind == "logistic" || j.Model.Kind == "ctr" || (j.Model.Kind == "mlp" && j.Model.Classes == 0)
-	if s.Format == "libsvm" && binary && s.LabelBase == 0 {
+	switch {
+	case s.Format != "libsvm":
+	case binary && s.LabelBase == 0:
 		spec.LabelMap = "binary"
+	case binary:
+		spec.Classes = 2
+	case j.Model.Kind != "linear":
+		spec.Classes = j.Model.Classes
 	}
 	return spec
 }
