@@ -23,27 +23,21 @@ var builtin []byte
 type common struct {
 	dataDir  string
 	settings []string
-	report   string
-	progress string
-	verbose  bool
 }
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.dataDir, "data-dir", "", "directory that relative data paths are resolved against (default: the job file's)")
 	f.StringArrayVar(&c.settings, "set", nil, "lay a value over the job, as path.to.field=value (repeatable)")
-	f.StringVar(&c.report, "report", "", "write a report as one JSON object to this file")
-	f.StringVar(&c.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
-	f.BoolVarP(&c.verbose, "verbose", "v", false, "log every decision on stderr")
+}
+
+// addReport adds the flag of the commands that write a report.
+func addReport(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "report", "", "write a report as one JSON object to this file")
 }
 
 // job reads the job named by the arguments, or the built-in one.
 func (c *common) job(args []string) (job.Job, error) {
-	switch c.progress {
-	case "auto", "tty", "plain", "none":
-	default:
-		return job.Job{}, requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", c.progress)}
-	}
 	if len(args) == 0 {
 		j, err := job.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -88,16 +82,20 @@ func (c *common) checkFiles(j job.Job) error {
 }
 
 // checkOut refuses a file that cannot be written, before any work. The proof is a
-// file beside it, made as writeWhole makes it and removed at once.
+// file beside it, made as writeWhole makes it and removed at once. What is there and
+// is no file is refused too: to put a file in the place of /dev/null is a disaster.
 func checkOut(flag, path string) error {
-	if path == "" {
+	switch path {
+	case "":
 		return nil
+	case "-":
+		return requestError{fmt.Errorf("%s -: want the name of a file; the closing table has stdout", flag)}
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return requestError{fmt.Errorf("%s %s: there is no directory %s", flag, path, filepath.Dir(path))}
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return requestError{fmt.Errorf("%s %s is a directory", flag, path)}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return requestError{fmt.Errorf("%s %s is not a regular file (%s)", flag, path, info.Mode())}
 	}
 	proof, err := beside(path)
 	if err == nil {

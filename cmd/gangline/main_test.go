@@ -247,6 +247,10 @@ func TestExamplesParse(t *testing.T) {
 
 // Wrong requests end with status 2 and say what to change.
 func TestWrongRequests(t *testing.T) {
+	device := filepath.Join(t.TempDir(), "null") // a link: who fails this test shall not replace the device
+	if err := os.Symlink(os.DevNull, device); err != nil {
+		t.Skip(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -259,6 +263,10 @@ func TestWrongRequests(t *testing.T) {
 		{[]string{"train", "--set", "modle.kind=x"}, `did you mean "model"?`},
 		{[]string{"train", "--set", "model.kind=ctrr"}, `did you mean "ctr"?`},
 		{[]string{"train", "--report", "/nowhere/out.json"}, "no directory /nowhere"},
+		{[]string{"train", "--report", "-"}, "want the name of a file"},
+		{[]string{"train", "--report", device}, "is not a regular file"},
+		{[]string{"train", "--trace", device}, "is not a regular file"},
+		{[]string{"plan", "show", "--report", "x"}, "unknown flag: --report"},
 		{[]string{"train", root + "/examples/adult.yaml", "--data-dir", "/nowhere"}, "/nowhere is not a directory"},
 		{[]string{"train", root + "/examples/adult.yaml", "--data-dir", t.TempDir()}, "data.train.path"},
 		{[]string{"eval", "--checkpoint", ""}, "checkpoint.dir: is missing"},

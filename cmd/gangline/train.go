@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,8 +25,11 @@ import (
 // trainFlags are the flags of train.
 type trainFlags struct {
 	common
-	trace  string
-	resume bool
+	report   string
+	trace    string
+	progress string
+	resume   bool
+	verbose  bool
 }
 
 func newTrain() *cobra.Command {
@@ -51,12 +55,18 @@ Without a job it runs a built-in one: an embedding model on generated click data
 		},
 	}
 	f.add(cmd)
+	addReport(cmd, &f.report)
+	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "log every decision on stderr")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in checkpoint.dir, if there is one")
 	return cmd
 }
 
 func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if !slices.Contains([]string{"auto", "tty", "plain", "none"}, f.progress) {
+		return requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", f.progress)}
+	}
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
@@ -111,8 +121,8 @@ func (f *trainFlags) logger(w io.Writer) *slog.Logger {
 // rank is the life of one rank that somebody else started.
 func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, stderr io.Writer) error {
 	if want := j.Strategy.Workers + j.Strategy.Servers; place.World != want {
-		return &job.FieldError{Field: "strategy.workers", Fix: fmt.Sprintf("the job has %d ranks (%d workers, %d servers), %s started %d",
-			want, j.Strategy.Workers, j.Strategy.Servers, place.Source, place.World)}
+		return &job.FieldError{Field: "strategy.workers", Fix: fmt.Sprintf("the job has %d ranks (%s), but the world size is %d (from %s)",
+			want, ranksText(j.Strategy.Workers, j.Strategy.Servers), place.World, place.Source)}
 	}
 	ctx, stop, err := launch.WatchParent(ctx, os.LookupEnv)
 	if err != nil {
