@@ -162,7 +162,7 @@ func reportFaults() []fault {
 		{
 			name: "the batch is not among what a checkpoint fixes",
 			harm: "A run that goes on with another batch skips rows, or repeats them.",
-			file: "job/validate.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
+			file: "job/validate.go", by: catcher{"job", "TestFixed"},
 			old: "fixed{j.Seed, j.Model, j.Data.Train, j.Batch,", new: "fixed{j.Seed, j.Model, j.Data.Train, 0 * j.Batch,",
 		},
 		{
