@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"github.com/gangline/gangline/data"
@@ -94,13 +95,16 @@ func modelConfig(j job.Job, columns []data.ColumnSpec, dtype tensor.DType) model
 }
 
 // Digest is what all ranks compare before the first step: the plans, the parts
-// of the job that decide numbers, and where the run begins.
+// of the job that decide numbers and how many steps there are, of training and of
+// tests, how ranks talk, and where the run begins.
 func (s *Setup) Digest(first int64) (string, error) {
 	_, fixed, err := s.Job.Fixed()
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n", plan.ProgramDigest(s.Program), fixed, first))
+	j := &s.Job
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d %d %+v %+v %s\n", plan.ProgramDigest(s.Program), fixed, first,
+		j.Epochs, j.Steps, j.Eval, j.Data.Eval, j.Network.Kind))
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -198,7 +202,8 @@ func (s *Setup) trainOrder(rows int) data.Order {
 
 // steps is the number of steps of the whole run.
 func (s *Setup) steps(o data.Order) int64 {
-	n := int64(s.Job.Epochs) * int64(o.StepsPerEpoch())
+	per := int64(o.StepsPerEpoch())
+	n := per * min(int64(s.Job.Epochs), math.MaxInt64/per)
 	if s.Job.Steps > 0 {
 		n = min(n, s.Job.Steps)
 	}
