@@ -94,7 +94,9 @@ func checkOut(flag, path string) error {
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return requestError{fmt.Errorf("%s %s: there is no directory %s", flag, path, filepath.Dir(path))}
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return requestError{fmt.Errorf("%s %s is a directory", flag, path)}
+	} else if err == nil && !info.Mode().IsRegular() {
 		return requestError{fmt.Errorf("%s %s is not a regular file (%s)", flag, path, info.Mode())}
 	}
 	proof, err := beside(path)
