@@ -2,6 +2,8 @@ package train
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,6 +71,9 @@ func sameJob(j job.Job, c *checkpoint.Checkpoint) error {
 		return err
 	}
 	if digest != c.Manifest.Job {
+		if sum := sha256.Sum256([]byte(c.Manifest.JobText)); hex.EncodeToString(sum[:]) != c.Manifest.Job {
+			return fmt.Errorf("checkpoint %s: %w: its job's text and digest do not match; remove it to go on from an older one", c.Dir, checkpoint.ErrCorrupt)
+		}
 		return &job.FieldError{Field: "checkpoint.resume", Fix: fmt.Sprintf(
 			"%s was written by another job; what must not change on resume differs:\n%s", c.Dir, lineDiff(c.Manifest.JobText, text))}
 	}
