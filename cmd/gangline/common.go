@@ -109,6 +109,16 @@ func checkOut(flag, path string) error {
 	return nil
 }
 
+// sameFile reports whether two names lead to one file, be it there or not.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, yerr := os.Stat(b)
+	if err == nil && yerr == nil {
+		return os.SameFile(x, y)
+	}
+	return filepath.Clean(a) == filepath.Clean(b)
+}
+
 // beside makes a new file that may be renamed to path.
 func beside(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
@@ -135,7 +145,11 @@ func writeJSON(path string, v any) error {
 }
 
 // writeWhole lets write fill a new file and puts it in place of path.
+// Where path is a link, that is the file it leads to.
 func writeWhole(path string, write func(*os.File) error) error {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		path = at
+	}
 	f, err := beside(path)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)

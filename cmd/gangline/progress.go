@@ -56,7 +56,7 @@ func (p *progress) update(_ int, n coord.Progress) {
 	switch {
 	case p.mode == "none":
 	case p.mode == "tty":
-		fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(n, now))
+		fmt.Fprintf(p.w, "\r\x1b[K%s", cut(p.line(n, now), p.width()))
 		p.live = true
 		if n.MetricName != "" {
 			fmt.Fprintln(p.w)
@@ -66,6 +66,28 @@ func (p *progress) update(_ int, n coord.Progress) {
 		fmt.Fprintln(p.w, p.line(n, now))
 		p.last = now
 	}
+}
+
+// width is the columns of the terminal, 0 if that is not known.
+func (p *progress) width() int {
+	f, ok := p.w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// cut shortens a line that the terminal would wrap: only its last row could be
+// written over. Below 2 columns nothing is known and all is shown.
+func cut(line string, width int) string {
+	if letters := []rune(line); width > 1 && len(letters) >= width {
+		return string(letters[:width-1])
+	}
+	return line
 }
 
 // line is what is said of one message.
