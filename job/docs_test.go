@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"encoding"
 	"fmt"
 	"maps"
 	"os"
@@ -49,7 +50,7 @@ func TestDocs(t *testing.T) {
 func fields(v reflect.Value, path string, into map[string]string) {
 	if v.Kind() != reflect.Struct {
 		text := fmt.Sprint(v.Interface())
-		if m, ok := v.Interface().(interface{ MarshalText() ([]byte, error) }); ok {
+		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {
 			b, _ := m.MarshalText()
 			text = string(b)
 		}
