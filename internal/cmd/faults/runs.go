@@ -133,7 +133,7 @@ func reportFaults() []fault {
 			name: "steps that are skipped never end the run",
 			harm: "A job whose loss is NaN runs to its end and saves the model of an hour before.",
 			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
-			old: "if w.skipped >= skipsMax {", new: "if w.skipped < 0 {",
+			old: "if w.skipped >= skipsMax && w.hopeless == nil {", new: "if w.skipped < 0 {",
 		},
 		{
 			name: "a few skipped steps in the whole run end it",
