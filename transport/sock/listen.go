@@ -134,8 +134,12 @@ func (l *Listener) meet(c net.Conn) {
 	if err == nil {
 		rank, proof, err = receive(c, l.cfg)
 	}
+	level := slog.LevelWarn
 	if err == nil {
 		err = l.admit(c, rank, proof)
+		if _, refused := errors.AsType[*refusal](err); !refused {
+			level = slog.LevelDebug // a rank of ours that ended meanwhile, and says itself why
+		}
 	} else {
 		l.leave(c)
 	}
@@ -151,7 +155,7 @@ func (l *Listener) meet(c net.Conn) {
 	l.refused++
 	l.lastWhy = fmt.Errorf("%v: %w", remote(c), err)
 	l.mu.Unlock()
-	l.cfg.Logger.LogAttrs(l.ctx, slog.LevelWarn, "refused a connection", slog.Int("rank", l.cfg.Rank),
+	l.cfg.Logger.LogAttrs(l.ctx, level, "refused a connection", slog.Int("rank", l.cfg.Rank),
 		slog.String("remote", remote(c)), slog.Any("reason", err), slog.Duration("after", time.Since(begin)))
 }
 
