@@ -15,7 +15,7 @@ func coordFaults() []fault {
 			name: "the last error is reported, not the first",
 			harm: "Users read that a connection broke and not that a rank ran out of memory.",
 			file: "coord/decide.go", by: scripts,
-			old: "if weight > c.suspect.weight {", new: "if weight < c.suspect.weight {",
+			old: "if s.weight > c.suspect.weight || nearer {", new: "if s.weight < c.suspect.weight && !nearer {",
 		},
 		{
 			name: "a silent rank is never given up",
