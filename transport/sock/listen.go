@@ -134,12 +134,9 @@ func (l *Listener) meet(c net.Conn) {
 	if err == nil {
 		rank, proof, err = receive(c, l.cfg)
 	}
-	level := slog.LevelWarn
-	if err == nil {
+	proved := err == nil
+	if proved {
 		err = l.admit(c, rank, proof)
-		if _, refused := errors.AsType[*refusal](err); !refused {
-			level = slog.LevelDebug // a rank of ours that ended meanwhile, and says itself why
-		}
 	} else {
 		l.leave(c)
 	}
@@ -155,6 +152,10 @@ func (l *Listener) meet(c net.Conn) {
 	l.refused++
 	l.lastWhy = fmt.Errorf("%v: %w", remote(c), err)
 	l.mu.Unlock()
+	level := slog.LevelWarn
+	if _, refused := errors.AsType[*refusal](err); errors.Is(err, errHungUp) || proved && !refused {
+		level = slog.LevelDebug // a rank of ours that ended meanwhile says itself why
+	}
 	l.cfg.Logger.LogAttrs(l.ctx, level, "refused a connection", slog.Int("rank", l.cfg.Rank),
 		slog.String("remote", remote(c)), slog.Any("reason", err), slog.Duration("after", time.Since(begin)))
 }
