@@ -90,6 +90,7 @@ func TestWrongRequests(t *testing.T) {
 		{"set: out of range", 2, `job: batch: must be 1 to \d+, is 0`, []string{"train", good, "--set", none, "--set", "batch=0"}},
 		{"contradiction", 2, `job: strategy.servers: allreduce has no servers`, []string{"train", good, "--set", none, "--set", "strategy.servers=1"}},
 		{"checkpoints without a place", 2, `job: checkpoint.dir: is missing`, []string{"train", good}},
+		{"checkpoints in a file", 2, `job: checkpoint.dir: .*lines.svm`, []string{"train", good, "--set", "checkpoint.dir=lines.svm"}},
 		{"resume without a place", 2, `job: checkpoint.dir: is missing`, []string{"train", good, "--set", none, "--resume"}},
 		{"model that does not fit", 2, `job: model: .*hidden.* is missing`, []string{"train", good, "--set", none, "--set", "model.kind=mlp"}},
 		{"unknown flag", 2, `unknown flag: --workers`, []string{"train", good, "--workers", "3"}},
@@ -114,9 +115,9 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
-// TestUnwritableReport proves that a place where nothing can be written is found
+// TestUnwritablePlaces proves that a place where nothing can be written is found
 // before the work, not after it.
-func TestUnwritableReport(t *testing.T) {
+func TestUnwritablePlaces(t *testing.T) {
 	b := newBench(t)
 	writeLines(b)
 	place := b.path("locked")
@@ -132,6 +133,7 @@ func TestUnwritableReport(t *testing.T) {
 	job := specOf("logistic-allreduce").write(b)
 	checkRefused(b, 2, `--report \S+report.json: cannot write there: `, "train", job, "--set", "checkpoint.every=0", "--report", filepath.Join(place, "report.json"))
 	checkRefused(b, 2, `--trace \S+trace.json: cannot write there: `, "train", job, "--set", "checkpoint.every=0", "--trace", filepath.Join(place, "trace.json"))
+	checkRefused(b, 2, `job: checkpoint.dir: checkpoint: cannot write below \S+checkpoints: `, "train", job, "--set", "checkpoint.dir="+filepath.Join(place, "checkpoints"))
 }
 
 // TestWrongResume proves that checkpoints of another run, another job or other

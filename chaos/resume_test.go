@@ -181,7 +181,7 @@ func TestFullDisk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			eval := append([]string{"eval"}, slices.DeleteFunc(slices.Clone(job[1:]), func(a string) bool { return a == "-v" })...)
+			eval := append([]string{"eval"}, slices.DeleteFunc(slices.Clone(job[1:]), func(a string) bool { return slices.Contains([]string{"-v", "--progress", "plain"}, a) })...)
 			if p := b.start("eval", nil, eval...); p.wait() != 0 {
 				t.Errorf("eval failed:\n%s", p.log)
 			} else {

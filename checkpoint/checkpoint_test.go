@@ -201,6 +201,28 @@ func TestPruneDoesNotCountLaterOnes(t *testing.T) {
 	}
 }
 
+// Probe leaves nothing, makes no directory, and names what cannot be written.
+func TestProbe(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{root, filepath.Join(root, "new"), filepath.Join(root, "new", "deeper")} {
+		if err := checkpoint.Probe(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, err := os.ReadDir(root); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	file := filepath.Join(root, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{file, filepath.Join(file, "below")} {
+		if err := checkpoint.Probe(dir); err == nil || !strings.Contains(err.Error(), dir) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
 // A write that fails leaves no file behind and says where it was.
 func TestFailedWriteLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "missing")

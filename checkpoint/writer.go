@@ -32,6 +32,26 @@ func Begin(root string, step int64) (string, error) {
 	return dir, nil
 }
 
+// Probe says whether checkpoints can be written below root, so that this is known
+// before the work and not after it. It makes a file there, or in the nearest
+// directory above that exists, and removes it.
+func Probe(root string) error {
+	dir := filepath.Clean(root)
+	for up := filepath.Dir(dir); dir != up; dir, up = up, filepath.Dir(up) {
+		if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+	}
+	f, err := os.CreateTemp(dir, tempPrefix+"probe-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("checkpoint: cannot write below %s: %w", root, err)
+	}
+	return nil
+}
+
 // WriteShard writes pieces as dir/name.safetensors, synced to disk, and
 // returns what the manifest needs of it. The file of a failed write is removed.
 func WriteShard(dir, name string, pieces []Piece) (Shard, error) {
@@ -137,9 +157,9 @@ func Prune(root string, step int64, keep int) error {
 	return errors.Join(err, removeTemps(root))
 }
 
-// removeTemps removes directories in the making.
+// removeTemps removes what was in the making.
 func removeTemps(root string) error {
-	temps, err := filepath.Glob(filepath.Join(root, tempPrefix+"step-*"))
+	temps, err := filepath.Glob(filepath.Join(root, tempPrefix+"*"))
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}

@@ -24,27 +24,21 @@ type common struct {
 	ext      job.Extensions
 	dataDir  string
 	settings []string
-	report   string
-	progress string
-	verbose  bool
 }
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.dataDir, "data-dir", "", "directory that relative data paths are resolved against (default: the job file's)")
 	f.StringArrayVar(&c.settings, "set", nil, "lay a value over the job, as path.to.field=value (repeatable)")
-	f.StringVar(&c.report, "report", "", "write a report as one JSON object to this file")
-	f.StringVar(&c.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
-	f.BoolVarP(&c.verbose, "verbose", "v", false, "log every decision on stderr")
+}
+
+// addReport adds the flag of the commands that write a report.
+func addReport(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "report", "", "write a report as one JSON object to this file")
 }
 
 // job reads the job named by the arguments, or the built-in one.
 func (c *common) job(args []string) (job.Job, error) {
-	switch c.progress {
-	case "auto", "tty", "plain", "none":
-	default:
-		return job.Job{}, requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", c.progress)}
-	}
 	if len(args) == 0 {
 		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -89,16 +83,22 @@ func (c *common) checkFiles(j job.Job) error {
 }
 
 // checkOut refuses a file that cannot be written, before any work. The proof is a
-// file beside it, made as writeWhole makes it and removed at once.
+// file beside it, made as writeWhole makes it and removed at once. What is there and
+// is no file is refused too: to put a file in the place of /dev/null is a disaster.
 func checkOut(flag, path string) error {
-	if path == "" {
+	switch path {
+	case "":
 		return nil
+	case "-":
+		return requestError{fmt.Errorf("%s -: want the name of a file; the closing table has stdout", flag)}
 	}
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
 		return requestError{fmt.Errorf("%s %s: there is no directory %s", flag, path, filepath.Dir(path))}
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return requestError{fmt.Errorf("%s %s is a directory", flag, path)}
+	} else if err == nil && !info.Mode().IsRegular() {
+		return requestError{fmt.Errorf("%s %s is not a regular file (%s)", flag, path, info.Mode())}
 	}
 	proof, err := beside(path)
 	if err == nil {
@@ -108,6 +108,16 @@ func checkOut(flag, path string) error {
 		return requestError{fmt.Errorf("%s %s: cannot write there: %w", flag, path, err)}
 	}
 	return nil
+}
+
+// sameFile reports whether two names lead to one file, be it there or not.
+func sameFile(a, b string) bool {
+	x, err := os.Stat(a)
+	y, yerr := os.Stat(b)
+	if err == nil && yerr == nil {
+		return os.SameFile(x, y)
+	}
+	return filepath.Clean(a) == filepath.Clean(b)
 }
 
 // beside makes a new file that may be renamed to path.
@@ -136,7 +146,11 @@ func writeJSON(path string, v any) error {
 }
 
 // writeWhole lets write fill a new file and puts it in place of path.
+// Where path is a link, that is the file it leads to.
 func writeWhole(path string, write func(*os.File) error) error {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		path = at
+	}
 	f, err := beside(path)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)

@@ -260,6 +260,14 @@ func TestExamplesParse(t *testing.T) {
 
 // Wrong requests end with status 2 and say what to change.
 func TestWrongRequests(t *testing.T) {
+	device := filepath.Join(t.TempDir(), "null") // a link: who fails this test shall not replace the device
+	if err := os.Symlink(os.DevNull, device); err != nil {
+		t.Skip(err)
+	}
+	own := filepath.Join(t.TempDir(), "own.yaml")
+	if err := os.WriteFile(own, builtin, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		want string
@@ -272,6 +280,13 @@ func TestWrongRequests(t *testing.T) {
 		{[]string{"train", "--set", "modle.kind=x"}, `did you mean "model"?`},
 		{[]string{"train", "--set", "model.kind=ctrr"}, `did you mean "ctr"?`},
 		{[]string{"train", "--report", "/nowhere/out.json"}, "no directory /nowhere"},
+		{[]string{"train", "--report", "-"}, "want the name of a file"},
+		{[]string{"train", "--report", device}, "is not a regular file"},
+		{[]string{"train", "--trace", device}, "is not a regular file"},
+		{[]string{"train", own, "--report", own}, "is the job file"},
+		{[]string{"train", own, "--trace", own}, "is the job file"},
+		{[]string{"train", "--report", own, "--trace", own}, "name two files"},
+		{[]string{"plan", "show", "--report", "x"}, "unknown flag: --report"},
 		{[]string{"train", root + "/examples/adult.yaml", "--data-dir", "/nowhere"}, "/nowhere is not a directory"},
 		{[]string{"train", root + "/examples/adult.yaml", "--data-dir", t.TempDir()}, "data.train.path"},
 		{[]string{"eval", "--checkpoint", ""}, "checkpoint.dir: is missing"},
@@ -315,3 +330,37 @@ func TestScaledRateIsSaid(t *testing.T) {
 }
 
 func progressAt(step, total int64) coord.Progress { return coord.Progress{Step: step, Total: total} }
+
+// A line is cut to the terminal: of one that wrapped, only the last row could be
+// written over.
+func TestCut(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  string
+	}{{0, "héllo"}, {1, "héllo"}, {3, "hé"}, {5, "héll"}, {6, "héllo"}} {
+		if got := cut("héllo", c.width); got != c.want {
+			t.Errorf("width %d: %q, want %q", c.width, got, c.want)
+		}
+	}
+}
+
+// A report through a link fills the file that the link leads to.
+func TestWriteWholeFollowsLinks(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")
+	if err := os.WriteFile(file, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("file", link); err != nil {
+		t.Skip(err)
+	}
+	if err := writeJSON(link, 7); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "7\n" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	if at, err := os.Readlink(link); err != nil || at != "file" {
+		t.Errorf("the link leads to %q, %v", at, err)
+	}
+}

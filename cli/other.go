@@ -44,9 +44,9 @@ func newVersion() *cobra.Command {
 
 func newEval(ext job.Extensions) *cobra.Command {
 	f := common{ext: ext}
-	var from string
+	var from, report string
 	cmd := &cobra.Command{
-		Use:   "eval JOB.yaml",
+		Use:   "eval [JOB.yaml]",
 		Short: "Test the parameters of a checkpoint on the job's eval rows",
 		Example: `  gangline eval job.yaml --checkpoint ckpt
   gangline eval job.yaml --checkpoint ckpt/step-000000000500 --set data.eval.path=other.svm`,
@@ -59,15 +59,15 @@ func newEval(ext job.Extensions) *cobra.Command {
 			if from == "" {
 				from = j.Checkpoint.Dir
 			}
-			if err := checkOut("--report", f.report); err != nil {
+			if err := checkOut("--report", report); err != nil {
 				return err
 			}
 			m, err := train.Evaluate(c.Context(), j, f.dataDir, from)
 			if err != nil {
 				return err
 			}
-			if f.report != "" {
-				if err := writeJSON(f.report, m); err != nil {
+			if report != "" {
+				if err := writeJSON(report, m); err != nil {
 					return err
 				}
 			}
@@ -76,6 +76,7 @@ func newEval(ext job.Extensions) *cobra.Command {
 		},
 	}
 	f.add(cmd)
+	addReport(cmd, &report)
 	cmd.Flags().StringVar(&from, "checkpoint", "", "checkpoint directory, or a directory of them (default: the job's checkpoint.dir)")
 	return cmd
 }
@@ -149,7 +150,7 @@ func newPlanCheck(ext job.Extensions) *cobra.Command {
 				for _, r := range p.Ranks {
 					tasks += len(r)
 				}
-				fmt.Fprintf(t, "%s\tholds\t%d workers, %d stores, %d tasks, digest %.16s\n", name, len(p.Ranks), len(p.Stores), tasks, plan.Digest(p))
+				fmt.Fprintf(t, "%s\tholds\t%s, %s, %s, digest %.16s\n", name, plural(len(p.Ranks), "worker"), plural(len(p.Stores), "store"), plural(tasks, "task"), plan.Digest(p))
 			}
 			return t.Flush()
 		},

@@ -56,7 +56,7 @@ func (p *progress) update(_ int, n coord.Progress) {
 	switch {
 	case p.mode == "none":
 	case p.mode == "tty":
-		fmt.Fprintf(p.w, "\r\x1b[K%s", p.line(n, now))
+		fmt.Fprintf(p.w, "\r\x1b[K%s", cut(p.line(n, now), p.width()))
 		p.live = true
 		if n.MetricName != "" {
 			fmt.Fprintln(p.w)
@@ -66,6 +66,28 @@ func (p *progress) update(_ int, n coord.Progress) {
 		fmt.Fprintln(p.w, p.line(n, now))
 		p.last = now
 	}
+}
+
+// width is the columns of the terminal, 0 if that is not known.
+func (p *progress) width() int {
+	f, ok := p.w.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// cut shortens a line that the terminal would wrap: only its last row could be
+// written over. Below 2 columns nothing is known and all is shown.
+func cut(line string, width int) string {
+	if letters := []rune(line); width > 1 && len(letters) >= width {
+		return string(letters[:width-1])
+	}
+	return line
 }
 
 // line is what is said of one message.
@@ -134,7 +156,7 @@ func (v *withoutVerdicts) Write(line []byte) (int, error) {
 func printTable(w io.Writer, r *train.Report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	row("job", "%s, %s, %d workers, %d servers", r.Job, r.Strategy.Kind, r.Strategy.Workers, r.Strategy.Servers)
+	row("job", "%s, %s, %s", r.Job, r.Strategy.Kind, ranksText(r.Strategy.Workers, r.Strategy.Servers))
 	row("steps", "%d (%d skipped), %d examples in %.1f s, %.0f examples/s", r.Steps, r.Skipped, r.Examples, r.Seconds, r.ExamplesPerSecond)
 	if r.TrainLoss != nil && r.Objective != nil {
 		row("train", "loss %.5f, objective %.5f", *r.TrainLoss, *r.Objective)
@@ -164,6 +186,22 @@ func printTable(w io.Writer, r *train.Report) {
 	if err := t.Flush(); err != nil {
 		return // stdout is gone; the report file says it all
 	}
+}
+
+// ranksText counts the ranks: 3 workers, 1 server.
+func ranksText(workers, servers int) string {
+	text := plural(workers, "worker")
+	if servers > 0 {
+		text += ", " + plural(servers, "server")
+	}
+	return text
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // metricsText lists the metrics that there are.

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
@@ -23,8 +25,11 @@ import (
 // trainFlags are the flags of train.
 type trainFlags struct {
 	common
-	trace  string
-	resume bool
+	report   string
+	trace    string
+	progress string
+	resume   bool
+	verbose  bool
 }
 
 func newTrain(ext job.Extensions) *cobra.Command {
@@ -50,12 +55,18 @@ Without a job it runs a built-in one: an embedding model on generated click data
 		},
 	}
 	f.add(cmd)
+	addReport(cmd, &f.report)
+	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
+	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "log every decision on stderr")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in checkpoint.dir, if there is one")
 	return cmd
 }
 
 func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if !slices.Contains([]string{"auto", "tty", "plain", "none"}, f.progress) {
+		return requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", f.progress)}
+	}
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
@@ -68,11 +79,8 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 		return requestError{err}
 	}
 	_, launched := os.LookupEnv(launch.EnvParent)
-	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
-		if launched { // the launcher has looked, and a rank that is killed leaves no trace of looking
-			break
-		}
-		if err := checkOut(flag, path); err != nil {
+	if !launched { // else the launcher has looked, and a rank that is killed leaves no trace of looking
+		if err := f.checkPlaces(j, args); err != nil {
 			return err
 		}
 	}
@@ -83,6 +91,29 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 		return f.lead(ctx, j, place, stdout, stderr)
 	}
 	return f.launch(ctx, j, stdout, stderr)
+}
+
+// checkPlaces refuses places to write to where nothing can be written, or where
+// the job or the other file would be written over.
+func (f *trainFlags) checkPlaces(j job.Job, args []string) error {
+	if f.report != "" && f.trace != "" && sameFile(f.report, f.trace) {
+		return requestError{fmt.Errorf("--report and --trace are both %s: name two files", f.report)}
+	}
+	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
+		if len(args) > 0 && path != "" && sameFile(path, args[0]) {
+			return requestError{fmt.Errorf("%s %s is the job file: name another", flag, path)}
+		}
+		if err := checkOut(flag, path); err != nil {
+			return err
+		}
+	}
+	if j.Checkpoint.Dir == "" {
+		return nil
+	}
+	if err := checkpoint.Probe(j.Checkpoint.Dir); err != nil {
+		return &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
+	}
+	return nil
 }
 
 // logger is what ranks and the launcher log with.
@@ -97,8 +128,8 @@ func (f *trainFlags) logger(w io.Writer) *slog.Logger {
 // rank is the life of one rank that somebody else started.
 func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, stderr io.Writer) error {
 	if want := j.Strategy.Workers + j.Strategy.Servers; place.World != want {
-		return &job.FieldError{Field: "strategy.workers", Fix: fmt.Sprintf("the job has %d ranks (%d workers, %d servers), %s started %d",
-			want, j.Strategy.Workers, j.Strategy.Servers, place.Source, place.World)}
+		return &job.FieldError{Field: "strategy.workers", Fix: fmt.Sprintf("the job has %d ranks (%s), but the world size is %d (from %s)",
+			want, ranksText(j.Strategy.Workers, j.Strategy.Servers), place.World, place.Source)}
 	}
 	ctx, stop, err := launch.WatchParent(ctx, os.LookupEnv)
 	if err != nil {

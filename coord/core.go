@@ -165,6 +165,8 @@ type suspicion struct {
 	weight int
 	due    time.Duration
 	cause  *AbortError
+	// blames is the rank that an error blames, NoRank if none.
+	blames int
 }
 
 // Weights of suspicions; the heavier one is believed.

@@ -94,7 +94,7 @@ func (c *Core) fail(now time.Duration, ev Fail) ([]Action, string) {
 	if ev.Peer < 0 || ev.Peer >= c.cfg.World || ev.Peer == ev.Rank {
 		return c.abort(cause)
 	}
-	return c.suspectUntil(now+PeerGrace, weightPeer, cause)
+	return c.suspectUntil(suspicion{due: now + PeerGrace, weight: weightPeer, cause: cause, blames: ev.Peer})
 }
 
 func (c *Core) finish(now time.Duration, ev Done) ([]Action, string) {
@@ -129,7 +129,7 @@ func (c *Core) lose(now time.Duration, ev Lost) ([]Action, string) {
 	if c.cfg.LostGrace <= 0 {
 		return c.abort(cause)
 	}
-	return c.suspectUntil(now+c.cfg.LostGrace, weightStream, cause)
+	return c.suspectUntil(suspicion{due: now + c.cfg.LostGrace, weight: weightStream, cause: cause, blames: NoRank})
 }
 
 func (c *Core) exit(ev Exited) ([]Action, string) {
@@ -225,17 +225,21 @@ func (c *Core) missing() *AbortError {
 	return &AbortError{Rank: ranks[0], Kind: Missing, Text: text}
 }
 
-// suspectUntil keeps the heavier suspicion, due at the earlier of both times.
-func (c *Core) suspectUntil(due time.Duration, weight int, cause *AbortError) ([]Action, string) {
-	why := "held for better evidence: " + cause.Text
+// suspectUntil keeps the heavier suspicion, due at the earlier of both times. Of
+// two that blame others, that of the rank which the first one blames stands
+// nearer to the cause: if 1 waits for 0 and 0 for 2, then it is about 2.
+func (c *Core) suspectUntil(s suspicion) ([]Action, string) {
+	why := "held for better evidence: " + s.cause.Text
 	if c.suspect == nil {
-		c.suspect = &suspicion{weight: weight, due: due, cause: cause}
+		c.suspect = &s
 		return nil, why
 	}
-	c.suspect.due = min(c.suspect.due, due)
-	if weight > c.suspect.weight {
-		c.suspect.weight, c.suspect.cause = weight, cause
+	s.due = min(c.suspect.due, s.due)
+	nearer := s.weight == c.suspect.weight && s.cause.Rank == c.suspect.blames
+	if s.weight > c.suspect.weight || nearer {
+		c.suspect = &s
 	}
+	c.suspect.due = s.due
 	return nil, why
 }
 

@@ -40,6 +40,9 @@ const (
 	keepaliveTime = 10 * time.Second
 	keepaliveWait = 5 * time.Second
 	closeGrace    = 2 * time.Second
+	// greetTime bounds how long a connection may say nothing that makes sense:
+	// Close waits for those that still may, and strangers come to any port.
+	greetTime = 5 * time.Second
 )
 
 // ServerConfig says what a coordinator waits for and how long.
@@ -147,6 +150,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 	s.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
 		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.ConnectionTimeout(greetTime),
 		grpc.WaitForHandlers(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveWait}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveWait, PermitWithoutStream: true}),

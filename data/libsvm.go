@@ -153,7 +153,7 @@ func (p *libsvmParser) index(s []byte) (id int32, reason string) {
 	if v < p.base {
 		hint := ""
 		if v == 0 {
-			hint = "; if the file counts from 0, say so with ZeroBased"
+			hint = "; if the file counts from 0, say so with zero_based: true"
 		}
 		return 0, fmt.Sprintf("index %d is below %d%s", v, p.base, hint)
 	}
@@ -180,15 +180,28 @@ func (p *libsvmParser) label(s []byte) (v float32, reason string) {
 		case 0, -1:
 			return 0, ""
 		}
-		return 0, fmt.Sprintf("label %s is not -1, 0 or 1", quote(s))
+		hint := ""
+		if v == 2 {
+			hint = "; if the classes are 1 and 2, say so with label_base: 1"
+		}
+		return 0, fmt.Sprintf("label %s is not -1, 0 or 1%s", quote(s), hint)
 	}
-	if p.spec.LabelBase == 0 {
+	base, classes := p.spec.LabelBase, p.spec.Classes
+	if base == 0 && classes == 0 {
 		return v, ""
 	}
-	if c := float64(v) - float64(p.spec.LabelBase); c >= 0 && c == math.Trunc(c) {
+	switch c := float64(v) - float64(base); {
+	case c < 0 || c != math.Trunc(c):
+		return 0, fmt.Sprintf("label %s is not a class: want a whole number from %d", quote(s), base)
+	case classes > 0 && c >= float64(classes):
+		hint := ""
+		if base == 0 && c == float64(classes) {
+			hint = "; if the file counts classes from 1, say so with label_base: 1"
+		}
+		return 0, fmt.Sprintf("label %s is beyond the %d classes from %d%s", quote(s), classes, base, hint)
+	default:
 		return float32(c), ""
 	}
-	return 0, fmt.Sprintf("label %s is not a class: want a whole number from %d", quote(s), p.spec.LabelBase)
 }
 
 // nextToken cuts the first run of bytes between spaces or tabs off line.

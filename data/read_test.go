@@ -234,6 +234,10 @@ func TestMalformedRows(t *testing.T) {
 		{"libsvm", "2 1:1", `label "2" is not -1, 0 or 1`, Spec{LabelMap: "binary"}},
 		{"libsvm", "0 1:1", `label "0" is not a class`, Spec{LabelBase: 1}},
 		{"libsvm", "1.5 1:1", `label "1.5" is not a class`, Spec{LabelBase: 1}},
+		{"libsvm", "1.5 1:1", `label "1.5" is not a class`, Spec{Classes: 3}},
+		{"libsvm", "3 1:1", `label "3" is beyond the 3 classes from 0; if the file counts classes from 1, say so with label_base: 1`, Spec{Classes: 3}},
+		{"libsvm", "4 1:1", `label "4" is beyond the 3 classes from 1`, Spec{LabelBase: 1, Classes: 3}},
+		{"libsvm", "2 1:1", `label "2" is not -1, 0 or 1; if the classes are 1 and 2, say so with label_base: 1`, Spec{LabelMap: "binary"}},
 		{"libsvm", "1 qid:3 1:1", "index \"qid\"", Spec{}},
 		{"libsvm", strings.Repeat("z", 500), `"zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"...`, Spec{}},
 		{"criteo", "1\t2\t3", "has 3 columns", Spec{}},
@@ -311,7 +315,7 @@ func TestValidate(t *testing.T) {
 		spec Spec
 	}{
 		{[]string{`unknown format "libsmv": did you mean "libsvm"?`, "generated"}, Spec{Format: "libsmv"}},
-		{[]string{`unknown format "parquet": There are libsvm`}, Spec{Format: "parquet"}},
+		{[]string{`unknown format "parquet": there are libsvm`}, Spec{Format: "parquet"}},
 		{[]string{"format libsvm needs Path"}, Spec{Format: "libsvm"}},
 		{[]string{"format idx needs Labels"}, Spec{Format: "idx", Path: "x"}},
 		{[]string{"format criteo needs Buckets", "Features has no meaning for format criteo"}, Spec{Format: "criteo", Path: "x", Features: 3}},
@@ -319,6 +323,7 @@ func TestValidate(t *testing.T) {
 		{[]string{"Limit must not be negative"}, Spec{Format: "libsvm", Path: "x", Limit: -1}},
 		{[]string{`did you mean "binary"?`}, Spec{Format: "libsvm", Path: "x", LabelMap: "binari"}},
 		{[]string{"exclude each other"}, Spec{Format: "libsvm", Path: "x", LabelMap: "binary", LabelBase: 1}},
+		{[]string{"LabelMap and Classes exclude each other"}, Spec{Format: "libsvm", Path: "x", LabelMap: "binary", Classes: 2}},
 		{[]string{"limited to 2147483647"}, Spec{Format: "libsvm", Path: "x", Features: 1 << 31}},
 	}
 	for _, test := range tests {

@@ -41,6 +41,9 @@ type Spec struct {
 	// every label: 1 for files that number classes from 1. At 0 labels may be
 	// any numbers.
 	LabelBase int
+	// Classes (libsvm) is how many classes there are: a label, LabelBase taken
+	// off, must be a whole number below it. At 0 nothing is asked.
+	Classes int
 
 	// Buckets (criteo, generated) is the number of ids that categories are
 	// hashed into, the Dim of column cat.
@@ -94,6 +97,9 @@ func (s *Spec) Validate() error {
 	if s.LabelMap != "" && s.LabelBase != 0 {
 		bad("LabelMap and LabelBase exclude each other")
 	}
+	if s.LabelMap != "" && s.Classes != 0 {
+		bad("LabelMap and Classes exclude each other")
+	}
 	return errors.Join(errs...)
 }
 
@@ -118,6 +124,7 @@ func (s *Spec) fields() []field {
 		{"ZeroBased", s.ZeroBased, false, "libsvm", ""},
 		{"LabelMap", s.LabelMap != "", false, "libsvm", ""},
 		{"LabelBase", s.LabelBase != 0, false, "libsvm", ""},
+		number("Classes", s.Classes, "libsvm", ""),
 		number("Buckets", s.Buckets, hashed, hashed),
 		number("Context", s.Context, "text", "text"),
 		number("Stride", s.Stride, "text", ""),

@@ -94,6 +94,8 @@ type Source struct {
 	// LabelBase is what the first class is called in the file (libsvm, several
 	// classes); 0 or 1.
 	LabelBase int `yaml:"label_base"`
+	// ZeroBased says that the file counts features from 0 instead of 1 (libsvm).
+	ZeroBased bool `yaml:"zero_based"`
 	// Buckets is the size of the id space that categories are hashed into
 	// (criteo, generated).
 	Buckets int `yaml:"buckets"`

@@ -66,6 +66,20 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
+// What editors add to a file, and whole numbers however written, are no reason to refuse it.
+func TestParseOddFiles(t *testing.T) {
+	for _, text := range []string{
+		"\ufeff" + strings.TrimLeft(adult, "\n"),
+		strings.ReplaceAll(adult, "\n", "\r\n"),
+		"---\n" + strings.TrimLeft(adult, "\n") + "---\n",
+		strings.Replace(adult, "batch: 128", "batch: 128.0", 1),
+	} {
+		if j, err := job.Parse("adult.yaml", []byte(text), nil); err != nil || j.Batch != 128 || j.Model.Kind != "logistic" {
+			t.Errorf("got %+v, %v of %q", j, err, text)
+		}
+	}
+}
+
 // Every wrong request is refused with the field and the fix.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct{ name, add, set, want string }{
@@ -95,6 +109,15 @@ func TestRefusals(t *testing.T) {
 		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},
 		{"precision", "", "precision=f16", `precision`},
 		{"threads of ref", "backend: ref", "threads=2", `threads: backend ref has one`},
+		{"cut to a whole number", "epochs: 2.5", "", `adult.yaml:8: epochs must be a whole number, not 2.5`},
+		{"cut to whole numbers", "eval: {every: 1.5}", "", `adult.yaml:8: eval.every must be a whole number`},
+		{"set cut to a whole number", "", "batch=4.5", `"4.5" does not fit batch (int)`},
+		{"set cut in a list", "", "model.hidden=[4.5]", `does not fit model.hidden`},
+		{"second job", "---\nbatch: 3", "", `adult.yaml:9: a second document`},
+		{"anchor", "eval: &e {every: 3}", "", `adult.yaml:8: eval: anchors and aliases have no meaning`},
+		{"too deep", "name: " + strings.Repeat("[", 100_000), "", `adult.yaml:8: more than 64 levels`},
+		{"too deep by dashes", strings.Repeat("- ", 100_000), "", `adult.yaml:8: more than 64 levels`},
+		{"set too deep", "", "name=" + strings.Repeat("{a: ", 100_000), `does not fit name`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var set []string
@@ -115,6 +138,9 @@ func TestReadMissing(t *testing.T) {
 	}
 	if _, err := job.Read(t.TempDir(), nil); err == nil {
 		t.Error("read a directory")
+	}
+	if _, err := job.Read(os.DevNull, nil); err == nil || !strings.Contains(err.Error(), "must be a file") {
+		t.Errorf("got %v of a device, which other ranks cannot read again", err)
 	}
 }
 

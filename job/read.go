@@ -1,8 +1,10 @@
 package job
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -18,6 +20,9 @@ import (
 // maxFileBytes bounds a job file.
 const maxFileBytes = 1 << 20
 
+// maxDepth bounds how deep values stand within one another; a job needs 3.
+const maxDepth = 64
+
 // Read reads a job file, lays the settings ("path.to.field=value") over it,
 // fills in defaults that depend on other fields, and validates.
 func Read(path string, settings []string) (Job, error) { return Extensions{}.Read(path, settings) }
@@ -30,6 +35,9 @@ func (e Extensions) Read(path string, settings []string) (Job, error) {
 	}
 	if info.IsDir() || info.Size() > maxFileBytes {
 		return Job{}, fmt.Errorf("job: %s is not a job file (a directory, or over %d bytes)", path, maxFileBytes)
+	}
+	if !info.Mode().IsRegular() {
+		return Job{}, fmt.Errorf("job: %s is a pipe or device; every rank reads the job, so it must be a file", path)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -51,11 +59,18 @@ func Parse(name string, text []byte, settings []string) (Job, error) {
 func (e Extensions) Parse(name string, text []byte, settings []string) (Job, error) {
 	j := Default()
 	j.Extensions = e
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // some editors begin a file with it
+	if line := tooDeep(text); line > 0 {
+		return Job{}, fmt.Errorf("job: %s:%d: more than %d levels within one another", name, line, maxDepth)
+	}
 	file, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		return Job{}, located(name, err)
 	}
-	for _, doc := range file.Docs {
+	for i, doc := range file.Docs {
+		if i > 0 && doc.Body != nil {
+			return Job{}, fmt.Errorf("job: %s:%d: a second document; a file holds one job", name, doc.Body.GetToken().Position.Line)
+		}
 		if err := checkFields(name, "", doc.Body, reflect.TypeFor[Job]()); err != nil {
 			return Job{}, err
 		}
@@ -72,8 +87,50 @@ func (e Extensions) Parse(name string, text []byte, settings []string) (Job, err
 	return j, j.Validate()
 }
 
-// checkFields refuses keys that the type does not have, with line and hint.
+// tooDeep returns the first line in which brackets, or the dashes that begin it,
+// stand more than maxDepth deep, 0 if there is none: the memory of the parser
+// grows with the square of the depth. Brackets in quotes count, too.
+func tooDeep(text []byte) int {
+	depth, line := 0, 0
+	for row := range bytes.Lines(text) {
+		line++
+		dashes, begin := 0, true
+		for _, c := range row {
+			switch c {
+			case '[', '{':
+				depth++
+			case ']', '}':
+				depth = max(depth-1, 0)
+			case '-', '?':
+				if begin {
+					dashes++
+				}
+			}
+			begin = begin && bytes.IndexByte([]byte("-? \t"), c) >= 0
+			if max(depth, dashes) > maxDepth {
+				return line
+			}
+		}
+	}
+	return 0
+}
+
+// checkFields refuses keys that the type does not have, with line and hint, and
+// values that the decoder would change without a word.
 func checkFields(file, path string, node ast.Node, t reflect.Type) error {
+	switch n := node.(type) {
+	case *ast.AnchorNode, *ast.AliasNode:
+		return fmt.Errorf("job: %s:%d: %s: anchors and aliases have no meaning in a job; write the value out",
+			file, node.GetToken().Position.Line, orJob(path))
+	case *ast.FloatNode:
+		if (t.Kind() == reflect.Int || t.Kind() == reflect.Int64 || t.Kind() == reflect.Uint64) && n.Value != math.Trunc(n.Value) {
+			return fmt.Errorf("job: %s:%d: %s must be a whole number, not %s", file, node.GetToken().Position.Line, path, node)
+		}
+	case *ast.SequenceNode:
+		if t.Kind() == reflect.Slice {
+			return checkItems(file, path, n, t.Elem())
+		}
+	}
 	if t.Kind() != reflect.Struct {
 		return nil
 	}
@@ -103,6 +160,16 @@ func checkFields(file, path string, node ast.Node, t reflect.Type) error {
 	return errors.Join(errs...)
 }
 
+// checkItems is checkFields for the items of a list.
+func checkItems(file, path string, list *ast.SequenceNode, t reflect.Type) error {
+	for _, item := range list.Values {
+		if err := checkFields(file, path, item, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // set lays one setting over the job.
 func (j *Job) set(setting string) error {
 	path, value, ok := strings.Cut(setting, "=")
@@ -123,7 +190,7 @@ func (j *Job) set(setting string) error {
 	if v.Kind() == reflect.Struct {
 		return fmt.Errorf("job: --set %s: %s holds fields; set one of %q", setting, at, tags(v.Type()))
 	}
-	if err := yaml.Unmarshal([]byte(value), v.Addr().Interface()); err != nil {
+	if err := decode(at, []byte(value), v); err != nil {
 		return fmt.Errorf("job: --set %s: %q does not fit %s (%s)", setting, value, at, v.Type())
 	}
 	return nil
@@ -131,6 +198,23 @@ func (j *Job) set(setting string) error {
 
 // noTag is the name of a field that no file sets.
 const noTag = "-"
+
+// decode reads the value of one field.
+func decode(path string, text []byte, v reflect.Value) error {
+	if tooDeep(text) > 0 {
+		return fmt.Errorf("more than %d levels", maxDepth)
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return err
+	}
+	for _, doc := range file.Docs {
+		if err := checkFields("--set", path, doc.Body, v.Type()); err != nil {
+			return err
+		}
+	}
+	return yaml.Unmarshal(text, v.Addr().Interface())
+}
 
 // fieldByTag finds a struct field by its name in YAML.
 func fieldByTag(t reflect.Type, tag string) (reflect.StructField, bool) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/transport/sock"
 )
 
 // The variables of the launch contract.
@@ -104,6 +105,9 @@ func FromEnv(lookup func(string) (string, bool)) (Place, bool, error) {
 	}
 	if token == "" {
 		return Place{}, false, fmt.Errorf("%s is not set: rank %d cannot show that it belongs to the job", EnvToken, p.Rank)
+	}
+	if len(token) < sock.MinToken {
+		return Place{}, false, fmt.Errorf("%s has %d bytes, want at least %d: a secret that all ranks share", EnvToken, len(token), sock.MinToken)
 	}
 	if text := get(EnvAttempt); text != "" {
 		if p.Attempt, err = number(EnvAttempt, text, 0, 1<<20); err != nil {

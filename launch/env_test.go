@@ -10,9 +10,9 @@ import (
 // TestFromEnv goes through who may have started us, and through everything that
 // can be set by half.
 func TestFromEnv(t *testing.T) {
-	const ours = "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s"
+	const ours = "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss"
 	place := func(rank, world int, address, source string) Place {
-		return Place{Rank: rank, World: world, Address: address, Token: "s", Source: source}
+		return Place{Rank: rank, World: world, Address: address, Token: "ssssssss", Source: source}
 	}
 	for _, tc := range []struct {
 		name string
@@ -23,44 +23,45 @@ func TestFromEnv(t *testing.T) {
 		{name: "nothing"},
 		{name: "ours", env: ours, want: place(1, 4, "h:70", "gangline")},
 		{name: "ours first", env: ours + " SLURM_JOB_ID=9 SLURM_PROCID=3 SLURM_NTASKS=8 RANK=7 WORLD_SIZE=8", want: place(1, 4, "h:70", "gangline")},
-		{name: "v6", env: "GANGLINE_RANK=0 GANGLINE_WORLD_SIZE=1 GANGLINE_ADDRESS=[::1]:70 GANGLINE_TOKEN=s", want: place(0, 1, "[::1]:70", "gangline")},
-		{name: "no rank", env: "GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "GANGLINE_WORLD_SIZE is set, but GANGLINE_RANK is not"},
-		{name: "no world", env: "GANGLINE_RANK=1 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "GANGLINE_RANK is set, but GANGLINE_WORLD_SIZE is not"},
+		{name: "v6", env: "GANGLINE_RANK=0 GANGLINE_WORLD_SIZE=1 GANGLINE_ADDRESS=[::1]:70 GANGLINE_TOKEN=ssssssss", want: place(0, 1, "[::1]:70", "gangline")},
+		{name: "no rank", env: "GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_WORLD_SIZE is set, but GANGLINE_RANK is not"},
+		{name: "no world", env: "GANGLINE_RANK=1 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_RANK is set, but GANGLINE_WORLD_SIZE is not"},
 		{name: "no address", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4", err: "GANGLINE_RANK is set, but GANGLINE_ADDRESS is not"},
-		{name: "no address but a token", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_TOKEN=s", err: "GANGLINE_TOKEN is set, but GANGLINE_ADDRESS is not"},
+		{name: "no address but a token", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_TOKEN is set, but GANGLINE_ADDRESS is not"},
 		{name: "no token", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70", err: "GANGLINE_TOKEN is not set"},
 		{name: "empty token", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=", err: "GANGLINE_TOKEN is not set"},
-		{name: "only token", env: "GANGLINE_TOKEN=s", err: "GANGLINE_TOKEN is set, but GANGLINE_ADDRESS is not"},
-		{name: "only address", env: "GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "GANGLINE_ADDRESS is set, but GANGLINE_RANK is not"},
-		{name: "rank is no number", env: "GANGLINE_RANK=one GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: `GANGLINE_RANK is "one", it must be a number from 0 to 3`},
-		{name: "rank too high", env: "GANGLINE_RANK=4 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: `GANGLINE_RANK is "4", it must be a number from 0 to 3`},
-		{name: "negative rank", env: "GANGLINE_RANK=-1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "GANGLINE_RANK"},
-		{name: "no such world", env: "GANGLINE_RANK=0 GANGLINE_WORLD_SIZE=0 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: `GANGLINE_WORLD_SIZE is "0", it must be a number from 1 to 4096`},
-		{name: "no port", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h GANGLINE_TOKEN=s", err: `GANGLINE_ADDRESS is "h", it must be host:port`},
-		{name: "no host", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=:70 GANGLINE_TOKEN=s", err: "GANGLINE_ADDRESS"},
-		{name: "port too high", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70000 GANGLINE_TOKEN=s", err: "GANGLINE_ADDRESS's port"},
+		{name: "short token", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=sssssss", err: "GANGLINE_TOKEN has 7 bytes, want at least 8"},
+		{name: "only token", env: "GANGLINE_TOKEN=ssssssss", err: "GANGLINE_TOKEN is set, but GANGLINE_ADDRESS is not"},
+		{name: "only address", env: "GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_ADDRESS is set, but GANGLINE_RANK is not"},
+		{name: "rank is no number", env: "GANGLINE_RANK=one GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: `GANGLINE_RANK is "one", it must be a number from 0 to 3`},
+		{name: "rank too high", env: "GANGLINE_RANK=4 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: `GANGLINE_RANK is "4", it must be a number from 0 to 3`},
+		{name: "negative rank", env: "GANGLINE_RANK=-1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_RANK"},
+		{name: "no such world", env: "GANGLINE_RANK=0 GANGLINE_WORLD_SIZE=0 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: `GANGLINE_WORLD_SIZE is "0", it must be a number from 1 to 4096`},
+		{name: "no port", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h GANGLINE_TOKEN=ssssssss", err: `GANGLINE_ADDRESS is "h", it must be host:port`},
+		{name: "no host", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_ADDRESS"},
+		{name: "port too high", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=h:70000 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_ADDRESS's port"},
 		{name: "bad attempt", env: ours + " GANGLINE_ATTEMPT=x", err: "GANGLINE_ATTEMPT"},
 
 		{name: "slurm without address", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 SLURM_NTASKS=8"},
 		{name: "half slurm without address", env: "SLURM_JOB_ID=9 SLURM_PROCID=3"},
-		{name: "slurm", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", want: place(3, 8, "h:70", "Slurm")},
-		{name: "half slurm", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "SLURM_PROCID is set, but SLURM_NTASKS is not"},
+		{name: "slurm", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", want: place(3, 8, "h:70", "Slurm")},
+		{name: "half slurm", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "SLURM_PROCID is set, but SLURM_NTASKS is not"},
 		{name: "slurm without token", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70", err: "GANGLINE_TOKEN is not set"},
-		{name: "not a slurm job", env: "SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "GANGLINE_ADDRESS is set, but GANGLINE_RANK is not"},
+		{name: "not a slurm job", env: "SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_ADDRESS is set, but GANGLINE_RANK is not"},
 		{name: "mpi without address", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3"},
-		{name: "mpi", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", want: place(2, 3, "h:70", "Open MPI")},
-		{name: "mpi in a slurm script", env: "SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=3 OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", want: place(2, 3, "h:70", "Open MPI")},
-		{name: "mpi rank too high", env: "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=s", err: "OMPI_COMM_WORLD_RANK"},
+		{name: "mpi", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", want: place(2, 3, "h:70", "Open MPI")},
+		{name: "mpi in a slurm script", env: "SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=3 OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", want: place(2, 3, "h:70", "Open MPI")},
+		{name: "mpi rank too high", env: "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "OMPI_COMM_WORLD_RANK"},
 
-		{name: "plain", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500 GANGLINE_TOKEN=s", want: place(1, 2, "h:29500", "environment")},
-		{name: "plain with our address", env: "RANK=1 WORLD_SIZE=2 GANGLINE_ADDRESS=g:70 GANGLINE_TOKEN=s", want: place(1, 2, "g:70", "environment")},
+		{name: "plain", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500 GANGLINE_TOKEN=ssssssss", want: place(1, 2, "h:29500", "environment")},
+		{name: "plain with our address", env: "RANK=1 WORLD_SIZE=2 GANGLINE_ADDRESS=g:70 GANGLINE_TOKEN=ssssssss", want: place(1, 2, "g:70", "environment")},
 		{name: "plain without token", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500", err: "GANGLINE_TOKEN is not set"},
-		{name: "plain without world", env: "RANK=1 MASTER_ADDR=h MASTER_PORT=29500 GANGLINE_TOKEN=s", err: "RANK is set, but WORLD_SIZE is not"},
-		{name: "plain without port", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h GANGLINE_TOKEN=s", err: "MASTER_ADDR is set, but MASTER_PORT is not"},
-		{name: "plain without host", env: "RANK=1 WORLD_SIZE=2 MASTER_PORT=1 GANGLINE_TOKEN=s", err: "MASTER_PORT is set, but MASTER_ADDR is not"},
+		{name: "plain without world", env: "RANK=1 MASTER_ADDR=h MASTER_PORT=29500 GANGLINE_TOKEN=ssssssss", err: "RANK is set, but WORLD_SIZE is not"},
+		{name: "plain without port", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h GANGLINE_TOKEN=ssssssss", err: "MASTER_ADDR is set, but MASTER_PORT is not"},
+		{name: "plain without host", env: "RANK=1 WORLD_SIZE=2 MASTER_PORT=1 GANGLINE_TOKEN=ssssssss", err: "MASTER_PORT is set, but MASTER_ADDR is not"},
 		{name: "plain without address", env: "RANK=1 WORLD_SIZE=2", err: "neither GANGLINE_ADDRESS nor MASTER_ADDR"},
 		{name: "only master", env: "MASTER_ADDR=h MASTER_PORT=1", err: "RANK is not"},
-		{name: "bad master port", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=x GANGLINE_TOKEN=s", err: `MASTER_PORT is "x"`},
+		{name: "bad master port", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=x GANGLINE_TOKEN=ssssssss", err: `MASTER_PORT is "x"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, ok, err := FromEnv(lookupIn(strings.Fields(tc.env)))
@@ -81,7 +82,7 @@ func TestFromEnv(t *testing.T) {
 }
 
 func TestEnviron(t *testing.T) {
-	want := Place{Rank: 2, World: 3, Address: "127.0.0.1:70", Token: "s", Attempt: 4, Source: "gangline"}
+	want := Place{Rank: 2, World: 3, Address: "127.0.0.1:70", Token: "ssssssss", Attempt: 4, Source: "gangline"}
 	got, ok, err := FromEnv(lookupIn(want.Environ()))
 	if err != nil || !ok {
 		t.Fatal(ok, err)

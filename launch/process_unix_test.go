@@ -98,7 +98,7 @@ func TestLauncherKilled(t *testing.T) {
 // while it waits for a coordinator that is not there.
 func TestLifeline(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "work")
-	place := Place{Rank: 0, World: 1, Address: "127.0.0.1:1", Token: "x"}
+	place := Place{Rank: 0, World: 1, Address: "127.0.0.1:1", Token: "xxxxxxxx"}
 	cmd.Env = append(append(os.Environ(), place.Environ()...), EnvParent+"=7")
 	lifeline, err := cmd.StdinPipe()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/optim"
-	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
@@ -29,33 +28,5 @@ func TestLabelIsFedThoughNothingReadsIt(t *testing.T) {
 	}
 	if got := strategy.Inputs(step, strategy.StepPlan); slices.Contains(got, label) {
 		t.Error("training is fed a label that it does not read")
-	}
-}
-
-// TestPlansShareNoTag: a message of one plan of a program that comes late must
-// not pass for one of the other.
-func TestPlansShareNoTag(t *testing.T) {
-	for name, step := range steps(t) {
-		program, err := strategy.PS(step, strategy.Cluster{Workers: 2, Servers: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tags := func(p *plan.Plan) (all []uint32) {
-			for _, task := range p.Ranks[0] {
-				if task.Tag != 0 {
-					all = append(all, task.Tag)
-				}
-			}
-			return all
-		}
-		step, eval := tags(program.Plans[strategy.StepPlan]), tags(program.Plans[strategy.EvalPlan])
-		if len(step) == 0 || len(eval) == 0 {
-			t.Fatalf("%s: no tags to compare", name)
-		}
-		for _, tag := range eval {
-			if slices.Contains(step, tag) {
-				t.Errorf("%s: tag %d is in both plans", name, tag)
-			}
-		}
 	}
 }

@@ -3,6 +3,8 @@ package train
 import (
 	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,13 +45,20 @@ func TestEvaluationIsOfAllRowsOnce(t *testing.T) {
 // Steps that are skipped one after the other end the run with a word on what to
 // change; a step in between that counts begins the count again.
 func TestSkippedStepsEndTheRun(t *testing.T) {
-	text := "model: {kind: linear}\noptimizer: {kind: sgd, lr: 1e30}\nbatch: 30\nepochs: 9\neval: {every: 20}\n" +
+	text := "model: {kind: linear}\noptimizer: {kind: sgd, lr: 1e30}\nbatch: 30\n" +
 		"data: {train: {format: generated, rows: 211, buckets: 500, seed: 5}}\nstrategy: {kind: allreduce}\n"
-	_, errs := lifeMem(t, parse(t, text), 0)
-	for r, err := range errs {
-		if err == nil || !strings.Contains(err.Error(), "were skipped") || !strings.Contains(err.Error(), "optimizer.lr") {
-			t.Errorf("rank %d: %v", r, err)
-		}
+	for _, c := range []struct{ name, set, want string }{
+		{"with a boundary", "eval.every=20", "the last 10 steps before step 11 were skipped"},
+		{"at once, not after a thousand epochs", "eval.every=0", "the last 10 steps before step 11 were skipped"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, errs := lifeMem(t, parse(t, text, "epochs=1000", c.set), 0)
+			for r, err := range errs {
+				if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "optimizer.lr") {
+					t.Errorf("rank %d: %v", r, err)
+				}
+			}
+		})
 	}
 	w := &worker{member: &member{cfg: Config{Rank: 1, Logger: slog.New(slog.DiscardHandler)}}, order: data.Order{Rows: 10, Batch: 4}}
 	for step := range int64(2*skipsMax - 1) {
@@ -57,5 +66,19 @@ func TestSkippedStepsEndTheRun(t *testing.T) {
 	}
 	if w.skipped != skipsMax-1 || w.main.Skipped != 2*skipsMax-2 {
 		t.Errorf("%d skipped in a row, %d in all", w.skipped, w.main.Skipped)
+	}
+}
+
+// A run of a few steps that were all skipped has trained nothing and says so.
+func TestAllStepsSkipped(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.svm"), []byte("3e38 1:3e38\n3e38 1:3e38\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := parse(t, "model: {kind: linear}\noptimizer: {kind: sgd, lr: 1}\nbatch: 1\nepochs: 2\n"+
+		"data: {train: {format: libsvm, path: a.svm, features: 1}}\n")
+	_, errs := runAll(t, j, func(cfg *Config) { cfg.DataDir = dir })
+	if want := "the last 4 steps before step 4 were skipped"; errs[0] == nil || !strings.Contains(errs[0].Error(), want) {
+		t.Errorf("got %v, want %q in it", errs[0], want)
 	}
 }

@@ -127,7 +127,8 @@ func (t *tally) metrics(scored bool) Metrics {
 // AUC is the area under the ROC curve: the probability that a random positive
 // row (label > .5) scores higher than a random negative one, where equal scores
 // count half (the Mann-Whitney statistic over the two counts; Hanley and
-// McNeil 1982). It is NaN without rows of both kinds. O(n log n).
+// McNeil 1982). It is NaN without rows of both kinds, and of a score that is NaN.
+// O(n log n).
 func AUC(scores, labels []float64) float64 {
 	order := make([]int, len(scores))
 	for i := range order {
@@ -143,8 +144,8 @@ func AUC(scores, labels []float64) float64 {
 			}
 			hi++
 		}
-		if hi == lo { // NaN equals nothing, itself included
-			hi++
+		if hi == lo { // NaN equals nothing, itself included: it has no rank
+			return math.NaN()
 		}
 		// All rows of a tie share the mean of their 1-based ranks.
 		rankSum += pos * float64(lo+1+hi) / 2

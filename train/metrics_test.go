@@ -82,3 +82,15 @@ func TestTallyMerge(t *testing.T) {
 		}
 	}
 }
+
+// A score that is not a number leaves no AUC, wherever it stands: its row cannot be
+// ranked, and to count it as the other kind would be a wrong number.
+func TestAUCOfNaN(t *testing.T) {
+	for i := range 4 {
+		scores := []float64{.1, .2, .3, .4}
+		scores[i] = math.NaN()
+		if got := AUC(scores, []float64{0, 1, 0, 1}); !math.IsNaN(got) {
+			t.Errorf("NaN at %d: AUC %v", i, got)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/transport"
@@ -56,6 +57,13 @@ func (c *Config) world() int { return c.Job.Strategy.Workers + c.Job.Strategy.Se
 // Run lives one rank's life: plan, join, connect, work, report. The first error
 // of any rank ends it; the error is then that first one.
 func Run(ctx context.Context, cfg Config) (*RankReport, error) {
+	if cfg.Rank == 0 && cfg.Job.Checkpoint.Dir != "" {
+		release, err := claim(ctx, cfg.Job.Checkpoint.Dir)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = release() }() // of a lock that ends with the process anyway
+	}
 	m, err := prepare(cfg)
 	if err != nil {
 		return nil, err
@@ -76,11 +84,14 @@ func Run(ctx context.Context, cfg Config) (*RankReport, error) {
 	return report, m.session.Done(ctx, text)
 }
 
-// blame marks an error that says a peer was lost, so that the coordinator looks
-// for the cause there.
+// blame marks an error that says a peer was lost, or waited for in vain, so that
+// the coordinator looks for the cause there.
 func blame(err error) error {
 	if lost, ok := errors.AsType[*transport.PeerError](err); ok && (errors.Is(err, transport.ErrPeerLost) || errors.Is(err, transport.ErrPeerClosed)) {
 		return coord.Blame(lost.Peer, err)
+	}
+	if late, ok := errors.AsType[*exec.TaskError](err); ok && errors.Is(err, exec.ErrDeadline) && len(late.Peers) > 0 {
+		return coord.Blame(late.Peers[0], err)
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -155,6 +156,30 @@ func sameFiles(t *testing.T, a, b string) {
 		if err != nil || name != checkpoint.ManifestName && string(x) != string(y) {
 			t.Errorf("%s differs (%v)", name, err)
 		}
+	}
+}
+
+// A manifest whose digest of the job was damaged is not that of another job.
+func TestResumeNamesDamageOfJob(t *testing.T) {
+	dir := t.TempDir()
+	j := parse(t, resumeJob, "strategy.kind=serial", "checkpoint.dir="+dir)
+	runMem(t, j, 0)
+	manifest := filepath.Join(checkpointOf(t, dir, 12), checkpoint.ManifestName)
+	text, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, digest, err := j.Fixed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := strings.Replace(string(text), digest, strings.Repeat("0", len(digest)), 1)
+	if err := os.WriteFile(manifest, []byte(damaged), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = resumePoint(Config{Job: j, Attempt: 1, Logger: slog.New(slog.DiscardHandler)})
+	if !errors.Is(err, checkpoint.ErrCorrupt) || strings.Contains(err.Error(), "another job") {
+		t.Errorf("got %v", err)
 	}
 }
 

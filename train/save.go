@@ -2,11 +2,14 @@ package train
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
@@ -38,6 +41,29 @@ func CheckResume(j job.Job) error {
 	return nil
 }
 
+// claimPatience is how long a run waits for the checkpoint directory: one whose
+// launcher was killed gives it up a moment later.
+const claimPatience = 5 * time.Second
+
+// claim keeps a directory of checkpoints for this run; two in one would remove and
+// replace what the other wrote.
+func claim(ctx context.Context, dir string) (release func() error, err error) {
+	for end := time.Now().Add(claimPatience); ; {
+		release, err = checkpoint.Lock(dir)
+		switch {
+		case err == nil:
+			return release, nil
+		case !errors.Is(err, checkpoint.ErrInUse) || time.Now().After(end):
+			return nil, &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
 // sameJob refuses a checkpoint of another job.
 func sameJob(j job.Job, c *checkpoint.Checkpoint) error {
 	text, digest, err := j.Fixed()
@@ -45,6 +71,9 @@ func sameJob(j job.Job, c *checkpoint.Checkpoint) error {
 		return err
 	}
 	if digest != c.Manifest.Job {
+		if sum := sha256.Sum256([]byte(c.Manifest.JobText)); hex.EncodeToString(sum[:]) != c.Manifest.Job {
+			return fmt.Errorf("checkpoint %s: %w: its job's text and digest do not match; remove it to go on from an older one", c.Dir, checkpoint.ErrCorrupt)
+		}
 		return &job.FieldError{Field: "checkpoint.resume", Fix: fmt.Sprintf(
 			"%s was written by another job; what must not change on resume differs:\n%s", c.Dir, lineDiff(c.Manifest.JobText, text))}
 	}

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"github.com/gangline/gangline/data"
@@ -99,13 +100,16 @@ func modelConfig(j job.Job, columns []data.ColumnSpec, dtype tensor.DType) model
 }
 
 // Digest is what all ranks compare before the first step: the plans, the parts
-// of the job that decide numbers, and where the run begins.
+// of the job that decide numbers and how many steps there are, of training and of
+// tests, how ranks talk, and where the run begins.
 func (s *Setup) Digest(first int64) (string, error) {
 	_, fixed, err := s.Job.Fixed()
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n", plan.ProgramDigest(s.Program), fixed, first))
+	j := &s.Job
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d %d %+v %+v %s\n", plan.ProgramDigest(s.Program), fixed, first,
+		j.Epochs, j.Steps, j.Eval, j.Data.Eval, j.Network.Kind))
 	return hex.EncodeToString(sum[:]), nil
 }
 
@@ -149,7 +153,7 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source
 	}
 	for i, c := range src.Columns() {
 		if i >= len(columns) || c != columns[i] {
-			return nil, fmt.Errorf("data.eval: its columns %v are not those of data.train, %v", src.Columns(), columns)
+			return nil, fmt.Errorf("data.eval: its columns %+v are not those of data.train, %+v", src.Columns(), columns)
 		}
 	}
 	return src, nil
@@ -159,8 +163,8 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source
 func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 	spec := data.Spec{
 		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
-		MaxBadRows: s.MaxBadRows, Features: s.Features, LabelBase: s.LabelBase, Buckets: s.Buckets,
-		Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
+		MaxBadRows: s.MaxBadRows, Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
+		Buckets: s.Buckets, Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
 	}
 	if s.Format == "generated" {
 		spec.Rows = s.Rows
@@ -171,8 +175,14 @@ func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 	if m := j.Extensions.Model(j.Model.Kind); m != nil {
 		binary = m.Task == graph.Binary
 	}
-	if s.Format == "libsvm" && binary && s.LabelBase == 0 {
+	switch {
+	case s.Format != "libsvm":
+	case binary && s.LabelBase == 0:
 		spec.LabelMap = "binary"
+	case binary:
+		spec.Classes = 2
+	case j.Model.Kind != "linear":
+		spec.Classes = j.Model.Classes
 	}
 	return spec
 }
@@ -214,7 +224,8 @@ func (s *Setup) trainOrder(rows int) data.Order {
 
 // steps is the number of steps of the whole run.
 func (s *Setup) steps(o data.Order) int64 {
-	n := int64(s.Job.Epochs) * int64(o.StepsPerEpoch())
+	per := int64(o.StepsPerEpoch())
+	n := per * min(int64(s.Job.Epochs), math.MaxInt64/per)
 	if s.Job.Steps > 0 {
 		n = min(n, s.Job.Steps)
 	}

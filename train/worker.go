@@ -35,7 +35,9 @@ type worker struct {
 	tests       map[data.Source]*tester
 	main        Summary
 	recent      recent
-	skipped     int // steps in a row
+	skipped     int   // steps in a row
+	hopeless    error // why the run gives up; it has called stop
+	stop        context.CancelCauseFunc
 	saved       string
 	savedAt     int64
 }
@@ -47,6 +49,9 @@ func (m *member) train(ctx context.Context, report *RankReport) (err error) {
 		return fmt.Errorf("rank %d: %w", m.cfg.Rank, err)
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
+	if err := w.agree(ctx); err != nil {
+		return err
+	}
 	if err := w.loop(ctx); err != nil {
 		return err
 	}
@@ -109,17 +114,20 @@ func (w *worker) executor(name string, src data.Source, o data.Order, stores exe
 func (w *worker) loop(ctx context.Context) error {
 	at, end := w.first(), w.setup.steps(w.order)
 	j := &w.setup.Job
+	ctx, w.stop = context.WithCancelCause(ctx)
+	defer w.stop(nil)
 	for at < end {
 		next := boundary(at, end, j.Eval.Every, j.Checkpoint.Every)
 		start := time.Now()
-		if err := w.step.Run(ctx, at, next); err != nil {
+		err := w.step.Run(ctx, at, next)
+		if w.hopeless != nil {
+			return w.hopeless
+		}
+		if err != nil {
 			return err
 		}
 		w.main.Seconds += time.Since(start).Seconds()
 		at = next
-		if w.skipped >= skipsMax {
-			return fmt.Errorf("rank %d: the last %d steps before step %d were skipped: values were not finite; lower optimizer.lr or look at the data", w.cfg.Rank, w.skipped, at)
-		}
 		if due(at, j.Checkpoint.Every) {
 			if err := w.save(ctx, at); err != nil {
 				return fmt.Errorf("rank %d: step %d: %w", w.cfg.Rank, at, err)
@@ -134,7 +142,16 @@ func (w *worker) loop(ctx context.Context) error {
 		}
 	}
 	w.main.Steps = max(at, end)
+	if w.main.Skipped > 0 && w.main.Skipped == end-w.first() { // fewer than skipsMax, but all
+		return w.giveUp(end)
+	}
 	return nil
+}
+
+// giveUp is the error of a run whose last steps before a step changed nothing.
+func (w *worker) giveUp(step int64) error {
+	return fmt.Errorf("rank %d: the last %d steps before step %d were skipped: values were not finite; lower optimizer.lr or look at the data",
+		w.cfg.Rank, w.skipped, step)
 }
 
 // boundary is the next step after at that something is due before.
@@ -235,6 +252,10 @@ func (w *worker) onStep(step int64, r exec.Result) {
 	if r.Skipped {
 		w.main.Skipped++
 		w.cfg.Logger.Warn("step skipped: values are not finite", "step", step, "ranks", r.Faulty)
+		if w.skipped >= skipsMax && w.hopeless == nil {
+			w.hopeless = w.giveUp(step + 1)
+			w.stop(w.hopeless)
+		}
 	} else {
 		w.skipped = 0
 		w.recent.loss += r.Loss

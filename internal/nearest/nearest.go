@@ -17,11 +17,11 @@ func Hint(word string, known []string) string {
 			best, distance = k, d
 		}
 	}
-	all := "There are " + strings.Join(known, ", ")
+	all := "here are " + strings.Join(known, ", ")
 	if best == "" {
-		return ": " + all
+		return ": t" + all
 	}
-	return fmt.Sprintf(": did you mean %q? %s", best, all)
+	return fmt.Sprintf(": did you mean %q? T%s", best, all)
 }
 
 // Distance is the edit distance of Levenshtein (1966): the least number of

@@ -7,7 +7,7 @@ func TestHint(t *testing.T) {
 	for word, want := range map[string]string{
 		"stratgy":  `: did you mean "strategy"? There are strategy, workers, servers`,
 		"Servers":  `: did you mean "servers"? There are strategy, workers, servers`,
-		"zzzzzzzz": `: There are strategy, workers, servers`,
+		"zzzzzzzz": `: there are strategy, workers, servers`,
 	} {
 		if got := Hint(word, known); got != want {
 			t.Errorf("Hint(%q) = %s, want %s", word, got, want)

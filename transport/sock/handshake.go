@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 
 	"github.com/gangline/gangline/wire"
 )
@@ -126,6 +127,20 @@ func readWelcome(c net.Conn, cfg Config, size int) ([]byte, error) {
 	return payload, nil
 }
 
+// errHungUp marks the end of one who greeted well and left before its proof: a rank
+// of ours that failed meanwhile, rather than a stranger.
+var errHungUp = errors.New("hung up")
+
+// hungUp marks an error that says the other side closed the connection.
+func hungUp(err error) error {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.EPIPE, syscall.ECONNRESET} {
+		if errors.Is(err, end) {
+			return fmt.Errorf("%w: %w", errHungUp, err)
+		}
+	}
+	return err
+}
+
 // receive is the handshake of the rank that listens, up to the last welcome,
 // which the caller sends once it has found a place for the rank. c has a
 // deadline. A refusal is returned, not sent.
@@ -146,10 +161,10 @@ func receive(c net.Conn, cfg Config) (rank int, proof wire.Proof, err error) {
 	}
 	challenge := newNonce()
 	if err := writeFrame(c, wire.Header{Kind: wire.Welcome, Generation: cfg.Generation}, challenge[:]); err != nil {
-		return 0, proof, err
+		return 0, proof, hungUp(err)
 	}
 	if h, payload, err = readFrame(c); err != nil {
-		return 0, proof, err
+		return 0, proof, hungUp(err)
 	}
 	if h.Kind != wire.Hello || len(payload) != wire.ProofSize || h.Generation != cfg.Generation {
 		return 0, proof, &refusal{reason: wire.ReasonFrame, text: fmt.Sprintf("%v of %d bytes where a proof should be", h.Kind, len(payload))}

@@ -134,7 +134,8 @@ func (l *Listener) meet(c net.Conn) {
 	if err == nil {
 		rank, proof, err = receive(c, l.cfg)
 	}
-	if err == nil {
+	proved := err == nil
+	if proved {
 		err = l.admit(c, rank, proof)
 	} else {
 		l.leave(c)
@@ -151,7 +152,11 @@ func (l *Listener) meet(c net.Conn) {
 	l.refused++
 	l.lastWhy = fmt.Errorf("%v: %w", remote(c), err)
 	l.mu.Unlock()
-	l.cfg.Logger.LogAttrs(l.ctx, slog.LevelWarn, "refused a connection", slog.Int("rank", l.cfg.Rank),
+	level := slog.LevelWarn
+	if _, refused := errors.AsType[*refusal](err); errors.Is(err, errHungUp) || proved && !refused {
+		level = slog.LevelDebug // a rank of ours that ended meanwhile says itself why
+	}
+	l.cfg.Logger.LogAttrs(l.ctx, level, "refused a connection", slog.Int("rank", l.cfg.Rank),
 		slog.String("remote", remote(c)), slog.Any("reason", err), slog.Duration("after", time.Since(begin)))
 }
 

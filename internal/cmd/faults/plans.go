@@ -101,7 +101,7 @@ func builderFaults() []fault {
 		{
 			name: "tags begin anew in the eval plan",
 			harm: "A late message of a training step can pass for one of the evaluation.",
-			file: "strategy/builder.go", by: catcher{"strategy", "TestPlansShareNoTag"},
+			file: "strategy/builder.go", by: catcher{"strategy", "TestPlansShareNoTags"},
 			old: "newBuilder(EvalPlan, step, c, b.tag)", new: "newBuilder(EvalPlan, step, c, 0)",
 		},
 		{
@@ -233,8 +233,8 @@ func commitFaults() []fault {
 			name: "each rank sums weight and loss beginning with its own",
 			harm: "The last bit of the total differs between ranks, and so in the end do their parameters.",
 			file: "exec/commit.go", by: catcher{"exec", "TestCommitGivesTheSameBits"},
-			old: "\t\tb := all[i*ballotSize:]",
-			new: "\t\ti = (i + o.exchange.Index) % len(o.exchange.Group)\n\t\tb := all[i*ballotSize:]",
+			old: "for i, rank := range o.exchange.Group {",
+			new: "for i, rank := range o.exchange.Group {\n\t\ti = (i + o.exchange.Index) % len(o.exchange.Group)\n\t\trank = o.exchange.Group[i]",
 		},
 		{
 			name: "servers are not told of a step that is skipped",

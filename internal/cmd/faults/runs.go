@@ -15,7 +15,7 @@ func coordFaults() []fault {
 			name: "the last error is reported, not the first",
 			harm: "Users read that a connection broke and not that a rank ran out of memory.",
 			file: "coord/decide.go", by: scripts,
-			old: "if weight > c.suspect.weight {", new: "if weight < c.suspect.weight {",
+			old: "if s.weight > c.suspect.weight || nearer {", new: "if s.weight < c.suspect.weight && !nearer {",
 		},
 		{
 			name: "a silent rank is never given up",
@@ -133,7 +133,7 @@ func reportFaults() []fault {
 			name: "steps that are skipped never end the run",
 			harm: "A job whose loss is NaN runs to its end and saves the model of an hour before.",
 			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
-			old: "if w.skipped >= skipsMax {", new: "if w.skipped < 0 {",
+			old: "if w.skipped >= skipsMax && w.hopeless == nil {", new: "if w.skipped < 0 {",
 		},
 		{
 			name: "a few skipped steps in the whole run end it",
@@ -162,7 +162,7 @@ func reportFaults() []fault {
 		{
 			name: "the batch is not among what a checkpoint fixes",
 			harm: "A run that goes on with another batch skips rows, or repeats them.",
-			file: "job/validate.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
+			file: "job/validate.go", by: catcher{"job", "TestFixed"},
 			old: "fixed{j.Seed, j.Model, j.Data.Train, j.Batch,", new: "fixed{j.Seed, j.Model, j.Data.Train, 0 * j.Batch,",
 		},
 		{

@@ -110,7 +110,7 @@ func storeFaults() []fault {
 		{
 			name: "a step of weight 0 is carried out",
 			harm: "A skipped step leaves marks: rows of tables that no step has trained.",
-			file: "ps/apply.go", by: catcher{"ps", "TestSkippedStepBearsNoRows"},
+			file: "ps/apply.go", by: scripts,
 			old: "if v.Weight > 0 {\n\t\t\ts.cells", new: "if v.Weight >= 0 {\n\t\t\ts.cells",
 		},
 		{
@@ -224,7 +224,7 @@ func clientFaults() []fault {
 		{
 			name: "a snapshot may be of a version that the server has left",
 			harm: "A checkpoint holds layers of different steps.",
-			file: "ps/shard.go", by: catcher{"ps", "TestSnapshotIsOfOneVersion"},
+			file: "ps/shard.go", by: catcher{"ps", "TestScripts"},
 			old: "case EventSnapshot:\n\t\tif ev.Step != s.version {", new: "case EventSnapshot:\n\t\tif ev.Step > s.version {",
 		},
 	}
@@ -289,7 +289,7 @@ func transportFaults() []fault {
 		{
 			name: "a send that gives up keeps its credit",
 			harm: "After a timeout that one could have survived, the next send of the tag waits for ever.",
-			file: "transport/sock/peer.go", by: catcher{"transport/sock", "TestForgottenSendReturnsItsCredit"},
+			file: "transport/sock/peer.go", by: catcher{"transport/sock", "TestCreditHandedOn"},
 			old: "\tp.release(n)\n\treturn cause", new: "\treturn cause",
 		},
 		{
