@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -189,7 +190,10 @@ func TestReadmeCommands(t *testing.T) {
 
 // readmeProgram runs a program that brings something of its own.
 func readmeProgram(t *testing.T, words []string) {
-	cmd := exec.CommandContext(t.Context(), words[0], append(words[1:], "--progress", "none")...)
+	if slices.Contains(words, "train") {
+		words = append(words, "--progress", "none")
+	}
+	cmd := exec.CommandContext(t.Context(), words[0], words[1:]...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)

@@ -60,7 +60,7 @@ func fields(v reflect.Value, path string, into map[string]string) {
 	for f := range v.Type().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		at := strings.TrimPrefix(path+"."+name, ".")
-		if at != "data.eval" {
+		if at != "data.eval" && name != "-" {
 			fields(v.FieldByIndex(f.Index), at, into)
 		}
 	}

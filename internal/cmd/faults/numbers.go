@@ -27,14 +27,14 @@ func gradientFaults() []fault {
 		{
 			name: "the gradient of a bias is not summed over the batch",
 			harm: "The model does not build, or its biases learn from one row.",
-			file: "graph/gradient.go", by: train,
-			old: "return unbroadcast(g, dy, n.In[1])", new: "return dy",
+			file: "graph/gradfuncs.go", by: train,
+			old: "return unbroadcast(g, dy, n.In[i]) }", new: "return dy }",
 		},
 		{
 			name: "the gradient of what is subtracted has the wrong sign",
 			harm: "A part of the model runs uphill.",
-			file: "graph/gradient.go", by: ref,
-			old: "unbroadcast(g, dy, n.In[1]), -1)", new: "unbroadcast(g, dy, n.In[1]), 1)",
+			file: "graph/gradfuncs.go", by: ref,
+			old: "return g.Scale(dx, -1)", new: "return dx",
 		},
 		{
 			name: "a segment does not pass on what a later one reads",
@@ -51,14 +51,14 @@ func gradientFaults() []fault {
 		{
 			name: "a long product drops all but its last block",
 			harm: "Layers with more than a thousand inputs compute nonsense, on the fast backend only.",
-			file: "compute/native/matmul.go", by: catcher{"compute/native", "TestConformance"},
-			old: "mb, nb, kb, l > 0)", new: "mb, nb, kb, l < 0)",
+			file: "compute/native/internal/kernel/gemm.go", by: catcher{"compute/native/internal/kernel", "TestMultiply"},
+			old: "p.Add || l > 0, packA", new: "p.Add, packA",
 		},
 		{
 			name: "a sum of rows keeps what the last step left",
 			harm: "Gradients of embeddings grow from step to step.",
 			file: "compute/native/rows.go", by: catcher{"compute/native", "TestConformance"},
-			old: "\tclear(out)\n\tfor e, id := range ids {\n\t\trow", new: "\tfor e, id := range ids {\n\t\trow",
+			old: "\tclear(out[lo*dim : hi*dim])\n\tfor e, id := range ids {\n\t\tif i := int(id); i >= lo && i < hi {\n\t\t\trow", new: "\tfor e, id := range ids {\n\t\tif i := int(id); i >= lo && i < hi {\n\t\t\trow",
 		},
 		{
 			name: "all variables start from the same numbers",
