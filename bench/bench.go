@@ -62,7 +62,7 @@ type runner interface {
 type benchCase struct {
 	name  string
 	about string
-	make  func(threads int) (runner, error)
+	start func(threads int) (runner, error)
 }
 
 func cases() []benchCase {
@@ -108,7 +108,7 @@ func Run(ctx context.Context, name string, c Config) (Result, error) {
 		return Result{}, err
 	}
 	i := slices.Index(Cases(), name)
-	r, err := measure(ctx, cases()[i].make, c)
+	r, err := measure(ctx, cases()[i].start, c)
 	if err != nil {
 		return Result{}, fmt.Errorf("bench: %s: %w", name, err)
 	}
@@ -117,8 +117,8 @@ func Run(ctx context.Context, name string, c Config) (Result, error) {
 }
 
 // measure warms a case up and times it.
-func measure(ctx context.Context, make func(threads int) (runner, error), c Config) (r Result, err error) {
-	run, err := make(max(1, c.Threads))
+func measure(ctx context.Context, start func(threads int) (runner, error), c Config) (r Result, err error) {
+	run, err := start(max(1, c.Threads))
 	if err != nil {
 		return Result{}, err
 	}
@@ -128,7 +128,7 @@ func measure(ctx context.Context, make func(threads int) (runner, error), c Conf
 		}
 	}()
 	var times []time.Duration
-	for start := time.Now(); len(times) < warmSteps || time.Since(start) < warmTime; {
+	for begin := time.Now(); len(times) < warmSteps || time.Since(begin) < warmTime; {
 		if times, err = run.run(ctx, warmSteps, times); err != nil {
 			return Result{}, err
 		}

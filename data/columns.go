@@ -2,7 +2,7 @@ package data
 
 // Columns returns what Open would deliver, without reading the rows where the
 // spec alone says it: always for criteo and generated, and for libsvm with
-// Features; of idx it reads one row. Servers, which hold parameters but never a row, plan with it.
+// Features; of idx it reads one row, of text the file. Servers, which hold parameters but never a row, plan with it.
 func Columns(spec Spec) ([]ColumnSpec, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

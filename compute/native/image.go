@@ -154,7 +154,7 @@ func (b *builder[T]) convolveGradW() compute.Kernel {
 	sizes := func(c *compute.Call) convolution {
 		return convolutionOf(c.Node, c.In[1].Shape(), c.In[2].Shape(), c.In[0].Shape())
 	}
-	groups := b.eachOf(func(c *compute.Call) (int, int) { return gradGroups, grain }, func(c *compute.Call, lo, hi, worker int) {
+	groups := b.eachOf(func(*compute.Call) (int, int) { return gradGroups, grain }, func(c *compute.Call, lo, hi, worker int) {
 		v, w, images := sizes(c), &b.work[worker], c.In[1].Shape()[0]
 		w.a = grow(w.a, v.taps*v.patches)
 		w.product.Add = true

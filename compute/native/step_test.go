@@ -22,12 +22,16 @@ func BenchmarkStep(b *testing.B) {
 		flops  float64
 	}{
 		{
-			"mlp", model.Config{Kind: "mlp", Inputs: []model.Column{{Name: "x", Dim: 784}}, Hidden: []int{512, 512}, Classes: 10},
-			optim.Rule{Kind: optim.SGD, LR: .01}, 128, 2 * 128 * (2*784*512 + 3*512*512 + 3*512*10),
+			"mlp",
+			model.Config{Kind: "mlp", Inputs: []model.Column{{Name: "x", Dim: 784}}, Hidden: []int{512, 512}, Classes: 10},
+			optim.Rule{Kind: optim.SGD, LR: .01},
+			128, 2 * 128 * (2*784*512 + 3*512*512 + 3*512*10),
 		},
 		{
-			"gpt", model.Config{Kind: "gpt", Inputs: []model.Column{{Name: "x", Dim: 256, Ragged: true, PerRow: 128}}, Dim: 256, Layers: 4, Heads: 4},
-			optim.Rule{Kind: optim.Adam, LR: .001}, 8, 6 * 1024 * (4*12*256*256 + 4*128*256 + 256*256),
+			"gpt",
+			model.Config{Kind: "gpt", Inputs: []model.Column{{Name: "x", Dim: 256, Ragged: true, PerRow: 128}}, Dim: 256, Layers: 4, Heads: 4},
+			optim.Rule{Kind: optim.Adam, LR: .001},
+			8, 6 * 1024 * (4*12*256*256 + 4*128*256 + 256*256),
 		},
 	} {
 		for _, threads := range []int{1, 2} {

@@ -29,9 +29,9 @@ func lion[T optim.Float](u optim.Pass[T], p, g []T, slots [][]T) {
 	decay, m := T(u.Rule.WeightDecay), slots[0]
 	for i := range p {
 		mean := u.Mean(g[i], p[i])
-		c := m[i] + T((1-beta1)*(mean-m[i]))
-		p[i] -= T(u.Rate * (sign(c) + T(decay*p[i])))
-		m[i] += T((1 - beta2) * (mean - m[i]))
+		c := m[i] + (1-beta1)*(mean-m[i])
+		p[i] -= u.Rate * (sign(c) + decay*p[i])
+		m[i] += (1 - beta2) * (mean - m[i])
 	}
 }
 

@@ -164,8 +164,8 @@ func (c *config) measure(ctx context.Context, g group) (map[string][]pair, error
 
 // ours runs gangline and returns the seconds of a step by case.
 func (c *config) ours(ctx context.Context, g group) (map[string]float64, error) {
-	text, err := output(ctx, nil, slices.Concat(c.pin, []string{c.gangline, "bench", "step", "--json",
-		"--threads", strconv.Itoa(c.threads), "--case", strings.Join(g.cases, ",")})...)
+	args := []string{c.gangline, "bench", "step", "--json", "--threads", strconv.Itoa(c.threads), "--case", strings.Join(g.cases, ",")}
+	text, err := output(ctx, nil, slices.Concat(c.pin, args)...)
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,6 @@ package vector
 
 import "golang.org/x/sys/cpu"
 
-const elsewhere = "vector: no assembly for this machine"
-
 // Coefs are the scalars of a step, 8 times each, in the order of Scalars.
 type Coefs [13][8]float32
 

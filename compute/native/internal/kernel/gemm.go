@@ -100,24 +100,25 @@ func (p *Product[T]) block(c []T, ld int, a, b Matrix[T], m, n, k int, add, pack
 	}
 	for j := 0; j < n; j += t.Cols {
 		cols := min(t.Cols, n-j)
-		panel, bStep := b.Data, b.Row
+		var panel []T
+		bStep := t.Cols
 		switch {
 		case ready:
-			panel, bStep = p.b[j*k:], t.Cols
+			panel = p.b[j*k:]
 		case packB || cols < t.Cols:
 			p.b = grow(p.b, t.Cols*k)
 			packPanel(t, p.b, b.from(0, j), k, cols)
-			panel, bStep = p.b, t.Cols
+			panel = p.b
 		default:
-			panel = b.Data[j:]
+			panel, bStep = b.Data[j:], b.Row
 		}
 		for i := 0; i < m; i += t.Rows {
 			rows := min(t.Rows, m-i)
-			x, aRow, aStep := a.Data, a.Row, 1
+			x, aRow, aStep := p.a, 1, t.Rows
 			if packA {
-				x, aRow, aStep = p.a[i*k:], 1, t.Rows
+				x = x[i*k:]
 			} else {
-				x = a.Data[i*a.Row:]
+				x, aRow, aStep = a.Data[i*a.Row:], a.Row, 1
 			}
 			if cols == t.Cols {
 				t.Run(rows, k, x, aRow, aStep, panel, bStep, c[i*ld+j:], ld, add)

@@ -15,8 +15,5 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// elsewhere is what calling assembly on a machine without it panics with.
-const elsewhere = "kernel: no assembly for this machine"
-
 // Assembly reports whether this machine can run the assembly.
 func Assembly() bool { return haveAssembly && cpu.X86.HasAVX2 && cpu.X86.HasFMA }

@@ -14,8 +14,6 @@ func (l *lanes) total() float64 {
 	return ((l[0] + l[4]) + (l[2] + l[6])) + ((l[1] + l[5]) + (l[3] + l[7]))
 }
 
-func (l *lanes) add(x float64, i int) { l[i&7] += x }
-
 func sum[T tensor.Float](x []T) float64 {
 	var l lanes
 	addTo(&l, x)

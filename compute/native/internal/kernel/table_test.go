@@ -77,8 +77,7 @@ func testSame(t *testing.T, r *rand.Rand, n int, inPlace bool, fast, plain refle
 	var wholes [2][][]float32
 	var args [2][]reflect.Value
 	for i := range typ.NumIn() {
-		switch typ.In(i).Kind() {
-		case reflect.Slice:
+		if typ.In(i).Kind() == reflect.Slice {
 			if i == 1 && inPlace && typ.NumOut() == 0 {
 				args[0], args[1] = append(args[0], args[0][0]), append(args[1], args[1][0])
 				continue
@@ -89,10 +88,10 @@ func testSame(t *testing.T, r *rand.Rand, n int, inPlace bool, fast, plain refle
 			wholes[0], wholes[1] = append(wholes[0], whole), append(wholes[1], again)
 			args[0] = append(args[0], reflect.ValueOf(part))
 			args[1] = append(args[1], reflect.ValueOf(again[at:at+n]))
-		default:
-			v := reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
-			args[0], args[1] = append(args[0], v), append(args[1], v)
+			continue
 		}
+		v := reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
+		args[0], args[1] = append(args[0], v), append(args[1], v)
 	}
 	got, want := fast.Call(args[0]), plain.Call(args[1])
 	for i := range got {
@@ -155,9 +154,7 @@ func TestFunctionErrors(t *testing.T) {
 			for i := -150_000; i < 150_000; i++ { // where functions bend
 				x = append(x, float32(i)*1e-4)
 			}
-			for _, v := range special {
-				x = append(x, v)
-			}
+			x = append(x, special...)
 			out, worst, at := make([]float32, len(x)), 0.0, float32(0)
 			c.f(out, x)
 			for i, v := range x {
