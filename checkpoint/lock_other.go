@@ -4,7 +4,7 @@ package checkpoint
 
 import "errors"
 
-// ErrInUse: another run writes its checkpoints to the same directory.
+// ErrInUse says that another run writes its checkpoints to the same directory.
 var ErrInUse = errors.New("another run is writing there")
 
 // Lock does nothing here: this system cannot lock a directory.

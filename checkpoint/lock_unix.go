@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse: another run writes its checkpoints to the same directory.
+// ErrInUse says that another run writes its checkpoints to the same directory.
 var ErrInUse = errors.New("another run is writing there")
 
 // Lock makes root and keeps it for one run, until the release is called or the

@@ -56,7 +56,7 @@ func (g *generated) Read(rows []int, b *Batch) error {
 	cat.Values = resize(cat.Values, len(rows)*criteoCats)
 	cat.Offsets = resize(cat.Offsets, len(rows)+1)
 	cat.IDs = resize(cat.IDs, len(rows)*criteoCats)
-	fill(cat.Values, 1)
+	ones(cat.Values)
 	cat.Offsets[0] = 0
 	var e example
 	for i, row := range rows {

@@ -119,7 +119,7 @@ func (p *libsvmParser) entries(line []byte) (reason string) {
 		last = id
 		if value != 1 && p.weights == nil {
 			p.weights = make([]float32, len(p.ids), cap(p.ids))
-			fill(p.weights, 1)
+			ones(p.weights)
 		}
 		p.ids = append(p.ids, id)
 		if p.weights != nil {

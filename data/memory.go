@@ -54,7 +54,7 @@ func (s *stored) read(rows []int, c *Column) {
 		}
 	}
 	if s.values == nil {
-		fill(c.Values, 1)
+		ones(c.Values)
 	}
 }
 
@@ -132,8 +132,9 @@ func resize[T any](s []T, n int) []T {
 	return grown
 }
 
-func fill(s []float32, v float32) {
+// ones is the weight of entries for which the file gives none.
+func ones(s []float32) {
 	for i := range s {
-		s[i] = v
+		s[i] = 1
 	}
 }

@@ -146,7 +146,7 @@ func (t *text) Read(rows []int, b *Batch) error {
 	tokens.Values = resize(tokens.Values, n)
 	tokens.Offsets = resize(tokens.Offsets, len(rows)+1)
 	tokens.Offsets[0] = 0
-	fill(tokens.Values, 1)
+	ones(tokens.Values)
 	for i, row := range rows {
 		at := i * t.context
 		window := t.tokens[row*t.stride : row*t.stride+t.context+1]
