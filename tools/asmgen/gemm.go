@@ -21,10 +21,110 @@ func gemm(g *generator) {
 	for rows := 1; rows <= 6; rows++ {
 		tile(g, rows, 8)
 	}
-	packCopy16(g)
-	packCopy6(g)
+	for _, rows := range []int{1, 2, 4, 8, 12} {
+		tileWide(g, rows, 2)
+		tileWide(g, rows, 1)
+	}
+	for _, n := range []int{6, 12, 16, 32} {
+		packCopy(g, n)
+	}
+	packTranspose(g, 4)
 	packTranspose(g, 6)
 	packTranspose(g, 8)
+}
+
+// tileWide is rows × vectors of 16 float32 over k steps, with AVX-512: of
+// 12 × 2, 24 sums, two vectors of b and one of a in the 32 registers, 24
+// multiply-adds a step on 14 loads.
+func tileWide(g *generator, rows, vectors int) {
+	name := fmt.Sprintf("wide%dx%d", rows, 16*vectors)
+	g.Function(name)
+	g.Attributes(attr.NOSPLIT)
+	g.Pragma("noescape")
+	g.SignatureExpr("func(k int, a *float32, aRow, aStep int, b *float32, bStep int, c *float32, cRow int, add bool)")
+	g.Doc(fmt.Sprintf("%s sets, or adds to, %d rows of %d elements of c; see Table.Tile. Strides are in bytes.", name, rows, 16*vectors))
+	k := g.Load(g.Param("k"), g.GP64())
+	a := g.Load(g.Param("a"), g.GP64())
+	aRow := g.Load(g.Param("aRow"), g.GP64())
+	aStep := g.Load(g.Param("aStep"), g.GP64())
+	b := g.Load(g.Param("b"), g.GP64())
+	bStep := g.Load(g.Param("bStep"), g.GP64())
+	bases := []reg.Register{a} // of every third row
+	for r := 3; r < rows; r += 3 {
+		base := g.GP64()
+		g.LEAQ(Mem{Base: bases[len(bases)-1], Index: aRow, Scale: 2}, base)
+		g.ADDQ(aRow, base)
+		bases = append(bases, base)
+	}
+	sums := make([][]reg.VecVirtual, rows)
+	for r := range sums {
+		for range vectors {
+			v := g.ZMM()
+			g.VPXORD(v, v, v)
+			sums[r] = append(sums[r], v)
+		}
+	}
+	step := func() {
+		var x []reg.VecVirtual
+		for v := range vectors {
+			x = append(x, g.ZMM())
+			g.VMOVUPS(Mem{Base: b, Disp: 64 * v}, x[v])
+		}
+		for r := range rows {
+			m := Mem{Base: bases[r/3]}
+			if r%3 > 0 {
+				m.Index, m.Scale = aRow, uint8(r%3)
+			}
+			y := g.ZMM()
+			g.VBROADCASTSS(m, y)
+			for v := range vectors {
+				g.VFMADD231PS(x[v], y, sums[r][v])
+			}
+		}
+		for _, base := range bases {
+			g.ADDQ(aStep, base)
+		}
+		g.ADDQ(bStep, b)
+	}
+	g.SHRQ(Imm(1), k)
+	g.JCC(LabelRef("even"))
+	step()
+	g.Label("even")
+	g.TESTQ(k, k)
+	g.JZ(LabelRef("store"))
+	g.Label("two")
+	step()
+	step()
+	g.DECQ(k)
+	g.JNZ(LabelRef("two"))
+	g.Label("store")
+	storeWide(g, sums)
+}
+
+// storeWide ends a tile: it adds the sums to c, or sets it.
+func storeWide(g *generator, sums [][]reg.VecVirtual) {
+	c := g.Load(g.Param("c"), g.GP64())
+	cRow := g.Load(g.Param("cRow"), g.GP64())
+	add := g.Load(g.Param("add"), g.GP8())
+	g.TESTB(add, add)
+	g.JZ(LabelRef("set"))
+	at := g.GP64()
+	g.MOVQ(c, at)
+	for _, row := range sums {
+		for v, s := range row {
+			g.VADDPS(Mem{Base: at, Disp: 64 * v}, s, s)
+		}
+		g.ADDQ(cRow, at)
+	}
+	g.Label("set")
+	for _, row := range sums {
+		for v, s := range row {
+			g.VMOVUPS(s, Mem{Base: c, Disp: 64 * v})
+		}
+		g.ADDQ(cRow, c)
+	}
+	g.VZEROUPPER()
+	g.RET()
 }
 
 // tile is rows × 2 vectors of sums over k steps. size is that of an element.
@@ -127,26 +227,23 @@ func tile(g *generator, rows, size int) {
 	g.RET()
 }
 
-// packCopy16 copies steps of 16 neighbours.
-func packCopy16(g *generator) {
-	g.Function("packCopy16")
+// packCopy copies steps of n neighbours.
+func packCopy(g *generator, n int) {
+	name := fmt.Sprintf("packCopy%d", n)
+	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
 	g.Pragma("noescape")
 	g.SignatureExpr("func(dst, src *float32, step, k int)")
-	g.Doc("packCopy16 copies k runs of 16 elements, step bytes apart, to one after the other.")
+	g.Doc(fmt.Sprintf("%s copies k runs of %d elements, step bytes apart, to one after the other.", name, n))
 	dst, src := g.Load(g.Param("dst"), g.GP64()), g.Load(g.Param("src"), g.GP64())
 	step, k := g.Load(g.Param("step"), g.GP64()), g.Load(g.Param("k"), g.GP64())
 	g.TESTQ(k, k)
 	g.JZ(LabelRef("done"))
 	g.Label("loop")
-	x, y := g.YMM(), g.YMM()
-	g.PREFETCHT1(Mem{Base: src, Disp: 64}) // the next panel's
-	g.VMOVUPS(Mem{Base: src}, x)
-	g.VMOVUPS(Mem{Base: src, Disp: 32}, y)
-	g.VMOVUPS(x, Mem{Base: dst})
-	g.VMOVUPS(y, Mem{Base: dst, Disp: 32})
+	g.PREFETCHT1(Mem{Base: src, Disp: 4 * n}) // the next panel's
+	copyRun(g, dst, src, n)
 	g.ADDQ(step, src)
-	g.ADDQ(Imm(64), dst)
+	g.ADDQ(U32(4*n), dst)
 	g.DECQ(k)
 	g.JNZ(LabelRef("loop"))
 	g.Label("done")
@@ -154,30 +251,28 @@ func packCopy16(g *generator) {
 	g.RET()
 }
 
-// packCopy6 copies steps of 6 neighbours.
-func packCopy6(g *generator) {
-	g.Function("packCopy6")
-	g.Attributes(attr.NOSPLIT)
-	g.Pragma("noescape")
-	g.SignatureExpr("func(dst, src *float32, step, k int)")
-	g.Doc("packCopy6 copies k runs of 6 elements, step bytes apart, to one after the other.")
-	dst, src := g.Load(g.Param("dst"), g.GP64()), g.Load(g.Param("src"), g.GP64())
-	step, k := g.Load(g.Param("step"), g.GP64()), g.Load(g.Param("k"), g.GP64())
-	g.TESTQ(k, k)
-	g.JZ(LabelRef("done"))
-	g.Label("loop")
-	x, y := g.XMM(), g.XMM()
-	g.PREFETCHT0(Mem{Base: src, Disp: 64})
-	g.VMOVUPS(Mem{Base: src}, x)
-	g.VMOVSD(Mem{Base: src, Disp: 16}, y)
-	g.VMOVUPS(x, Mem{Base: dst})
-	g.VMOVSD(y, Mem{Base: dst, Disp: 16})
-	g.ADDQ(step, src)
-	g.ADDQ(Imm(24), dst)
-	g.DECQ(k)
-	g.JNZ(LabelRef("loop"))
-	g.Label("done")
-	g.RET()
+// copyRun copies n elements, in the largest vectors that fit.
+func copyRun(g *generator, dst, src reg.Register, n int) {
+	for at := 0; at < 4*n; {
+		from, to := Mem{Base: src, Disp: at}, Mem{Base: dst, Disp: at}
+		switch left := 4*n - at; {
+		case left >= 32:
+			v := g.YMM()
+			g.VMOVUPS(from, v)
+			g.VMOVUPS(v, to)
+			at += 32
+		case left >= 16:
+			v := g.XMM()
+			g.VMOVUPS(from, v)
+			g.VMOVUPS(v, to)
+			at += 16
+		default:
+			v := g.XMM()
+			g.VMOVSD(from, v)
+			g.VMOVSD(v, to)
+			at += 8
+		}
+	}
 }
 
 // packTranspose reads rows in blocks of 8 columns and writes them as columns.

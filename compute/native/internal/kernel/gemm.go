@@ -2,7 +2,7 @@ package kernel
 
 import "github.com/gangline/gangline/tensor"
 
-// The blocking of a product of m×k by k×n. A panel of b, blockK·16 elements,
+// The blocking of a product of m×k by k×n. A panel of b, blockK·16 or ·32 elements,
 // stays in the first cache while all panels of a block of a pass it; a block of
 // a, blockM·blockK elements, stays in the second; a block of b, blockK·blockN
 // elements, in the third.
@@ -43,6 +43,8 @@ type Tile[T tensor.Float] struct {
 	// Σ a(i,l)·b(l,j), l ascending. Element (i,l) of a lies at i·aRow + l·aStep,
 	// (l,j) of b at l·bStep + j, and (i,j) of c at i·cRow + j.
 	Run func(rows, k int, a []T, aRow, aStep int, b []T, bStep int, c []T, cRow int, add bool)
+	// Half is Run for tiles of the first half of Cols; nil if there is none.
+	Half func(rows, k int, a []T, aRow, aStep int, b []T, bStep int, c []T, cRow int, add bool)
 	// Strided says that Run takes any strides. Otherwise a and b are packed:
 	// aRow 1, aStep Rows, bStep Cols.
 	Strided bool
@@ -100,14 +102,15 @@ func (p *Product[T]) block(c []T, ld int, a, b Matrix[T], m, n, k int, add, pack
 	}
 	for j := 0; j < n; j += t.Cols {
 		cols := min(t.Cols, n-j)
+		run, width := t.forCols(cols)
 		var panel []T
-		bStep := t.Cols
+		bStep := width
 		switch {
 		case ready:
 			panel = p.b[j*k:]
-		case packB || cols < t.Cols:
+		case packB || cols < width:
 			p.b = grow(p.b, t.Cols*k)
-			packPanel(t, p.b, b.from(0, j), k, cols)
+			packPanel(t, p.b, b.from(0, j), k, cols, width)
 			panel = p.b
 		default:
 			panel, bStep = b.Data[j:], b.Row
@@ -120,22 +123,29 @@ func (p *Product[T]) block(c []T, ld int, a, b Matrix[T], m, n, k int, add, pack
 			} else {
 				x, aRow, aStep = a.Data[i*a.Row:], a.Row, 1
 			}
-			if cols == t.Cols {
-				t.Run(rows, k, x, aRow, aStep, panel, bStep, c[i*ld+j:], ld, add)
+			if cols == width {
+				run(rows, k, x, aRow, aStep, panel, bStep, c[i*ld+j:], ld, add)
 				continue
 			}
-			p.edge(c[i*ld+j:], ld, rows, cols, k, x, aRow, aStep, panel, bStep, add)
+			p.corner = grow(p.corner, t.Rows*width)
+			run(rows, k, x, aRow, aStep, panel, bStep, p.corner, width, false)
+			p.fromCorner(c[i*ld+j:], ld, rows, cols, width, add)
 		}
 	}
 }
 
-// edge computes a tile of which c has only the first cols columns.
-func (p *Product[T]) edge(c []T, ld, rows, cols, k int, a []T, aRow, aStep int, b []T, bStep int, add bool) {
-	t := p.Tile
-	p.corner = grow(p.corner, t.Rows*t.Cols)
-	t.Run(rows, k, a, aRow, aStep, b, bStep, p.corner, t.Cols, false)
+// forCols returns what computes tiles of so many columns, and how many it has.
+func (t *Tile[T]) forCols(cols int) (run func(rows, k int, a []T, aRow, aStep int, b []T, bStep int, c []T, cRow int, add bool), width int) {
+	if half := t.Cols / 2; t.Half != nil && cols <= half {
+		return t.Half, half
+	}
+	return t.Run, t.Cols
+}
+
+// fromCorner takes to c the first cols columns of a tile of a width.
+func (p *Product[T]) fromCorner(c []T, ld, rows, cols, width int, add bool) {
 	for r := range rows {
-		dst, src := c[r*ld:r*ld+cols], p.corner[r*t.Cols:r*t.Cols+cols]
+		dst, src := c[r*ld:r*ld+cols], p.corner[r*width:r*width+cols]
 		if !add {
 			copy(dst, src)
 			continue
@@ -169,20 +179,22 @@ func (p *Product[T]) packPanelsB(b Matrix[T], k, n int) {
 	t := p.Tile
 	p.b = grow(p.b, (n+t.Cols-1)/t.Cols*t.Cols*k+8)
 	for j := 0; j < n; j += t.Cols {
-		packPanel(t, p.b[j*k:], b.from(0, j), k, min(t.Cols, n-j))
+		cols := min(t.Cols, n-j)
+		_, width := t.forCols(cols)
+		packPanel(t, p.b[j*k:], b.from(0, j), k, cols, width)
 	}
 }
 
-// packPanel packs one panel of b, filled up with zeros.
-func packPanel[T tensor.Float](t *Tile[T], dst []T, b Matrix[T], k, cols int) {
+// packPanel packs one panel of b of a width, filled up with zeros.
+func packPanel[T tensor.Float](t *Tile[T], dst []T, b Matrix[T], k, cols, width int) {
 	switch {
-	case cols < t.Cols:
-		clear(dst[:t.Cols*k])
-		packEdge(dst, b.Data, b.Col, b.Row, cols, k, t.Cols)
+	case cols < width:
+		clear(dst[:width*k])
+		packEdge(dst, b.Data, b.Col, b.Row, cols, k, width)
 	case b.Col == 1:
-		t.packColumns(dst, b.Data, b.Row, t.Cols, k)
+		t.packColumns(dst, b.Data, b.Row, width, k)
 	default:
-		t.packRows(dst, b.Data, b.Col, t.Cols, k)
+		t.packRows(dst, b.Data, b.Col, width, k)
 	}
 }
 

@@ -64,11 +64,73 @@ func tile6x8F64(k int, a *float64, aRow int, aStep int, b *float64, bStep int, c
 	panic(elsewhere)
 }
 
-// packCopy16 copies k runs of 16 elements, step bytes apart, to one after the other.
-func packCopy16(dst *float32, src *float32, step int, k int) { panic(elsewhere) }
+// wide1x32 sets, or adds to, 1 rows of 32 elements of c; see Table.Tile. Strides are in bytes.
+func wide1x32(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide1x16 sets, or adds to, 1 rows of 16 elements of c; see Table.Tile. Strides are in bytes.
+func wide1x16(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide2x32 sets, or adds to, 2 rows of 32 elements of c; see Table.Tile. Strides are in bytes.
+func wide2x32(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide2x16 sets, or adds to, 2 rows of 16 elements of c; see Table.Tile. Strides are in bytes.
+func wide2x16(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide4x32 sets, or adds to, 4 rows of 32 elements of c; see Table.Tile. Strides are in bytes.
+func wide4x32(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide4x16 sets, or adds to, 4 rows of 16 elements of c; see Table.Tile. Strides are in bytes.
+func wide4x16(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide8x32 sets, or adds to, 8 rows of 32 elements of c; see Table.Tile. Strides are in bytes.
+func wide8x32(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide8x16 sets, or adds to, 8 rows of 16 elements of c; see Table.Tile. Strides are in bytes.
+func wide8x16(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide12x32 sets, or adds to, 12 rows of 32 elements of c; see Table.Tile. Strides are in bytes.
+func wide12x32(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
+
+// wide12x16 sets, or adds to, 12 rows of 16 elements of c; see Table.Tile. Strides are in bytes.
+func wide12x16(k int, a *float32, aRow int, aStep int, b *float32, bStep int, c *float32, cRow int, add bool) {
+	panic(elsewhere)
+}
 
 // packCopy6 copies k runs of 6 elements, step bytes apart, to one after the other.
 func packCopy6(dst *float32, src *float32, step int, k int) { panic(elsewhere) }
+
+// packCopy12 copies k runs of 12 elements, step bytes apart, to one after the other.
+func packCopy12(dst *float32, src *float32, step int, k int) { panic(elsewhere) }
+
+// packCopy16 copies k runs of 16 elements, step bytes apart, to one after the other.
+func packCopy16(dst *float32, src *float32, step int, k int) { panic(elsewhere) }
+
+// packCopy32 copies k runs of 32 elements, step bytes apart, to one after the other.
+func packCopy32(dst *float32, src *float32, step int, k int) { panic(elsewhere) }
+
+// packTranspose4 writes columns of 4 rows, srcRow bytes apart, as runs dstStep bytes apart:
+// 8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.
+func packTranspose4(dst *float32, dstStep int, src *float32, srcRow int, blocks int, ahead int) {
+	panic(elsewhere)
+}
 
 // packTranspose6 writes columns of 6 rows, srcRow bytes apart, as runs dstStep bytes apart:
 // 8·blocks columns, each written as 8 elements. It fetches what lies ahead bytes ahead.

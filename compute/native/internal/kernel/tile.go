@@ -3,16 +3,34 @@ package kernel
 import (
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/gangline/gangline/tensor"
 )
 
 // TileFor returns the register tile for an element type: of assembly if asm is
-// set, which needs Assembly.
+// set, which needs Assembly, and of the widest vectors that the machine has. All
+// assembly adds up an element in the same order, to the same bits.
 func TileFor[T tensor.Float](asm bool) *Tile[T] {
 	t := &Tile[T]{Rows: 2, Cols: 4, Run: tile2x4[T], packRows: packRows[T], packColumns: packColumns[T]}
 	if !asm {
 		return t
 	}
+	if t, ok := any(t).(*Tile[float32]); ok && wide() {
+		*t = Tile[float32]{
+			Rows: 12, Cols: 32, Strided: true, Run: tile12x32, Half: tile12x16,
+			packRows: packRows32, packColumns: packColumns32,
+		}
+		return any(t).(*Tile[T])
+	}
+	return tileOfAVX2[T]()
+}
+
+// wide reports whether this machine has AVX-512.
+func wide() bool { return Assembly() && cpu.X86.HasAVX512F }
+
+func tileOfAVX2[T tensor.Float]() *Tile[T] {
+	t := new(Tile[T])
 	switch t := any(t).(type) {
 	case *Tile[float32]:
 		*t = Tile[float32]{Rows: 6, Cols: 16, Strided: true, Run: tile6x16, packRows: packRows32, packColumns: packColumns32}
@@ -66,32 +84,104 @@ func tile6x8(rows, k int, a []float64, aRow, aStep int, b []float64, bStep int, 
 	}
 }
 
-// packRows32 is Tile.packRows in assembly, for panels of 6 and 16.
-func packRows32(dst, src []float32, stride, width, k int) {
-	blocks := k / 8
-	if blocks > 0 {
-		_, _ = src[(width-1)*stride+k-1], dst[width*k-1]
-		if width == 6 {
-			_ = dst[6*8*blocks+1] // it writes two elements too many
-			packTranspose6(&dst[0], 4*width, &src[0], 4*stride, blocks, 4*width*stride)
-		} else {
-			packTranspose8(&dst[0], 4*width, &src[0], 4*stride, blocks, 4*width*stride)
-			packTranspose8(&dst[8], 4*width, &src[8*stride], 4*stride, blocks, 4*width*stride)
+// tile12x32 is Tile.Run in assembly for AVX-512, in runs of rows for which there
+// is a function.
+func tile12x32(rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
+	const size = int(unsafe.Sizeof(float32(0)))
+	_, _, _ = a[(rows-1)*aRow+(k-1)*aStep], b[(k-1)*bStep+31], c[(rows-1)*cRow+31]
+	pb := &b[0]
+	for rows > 0 {
+		pa, pc, n := &a[0], &c[0], 0
+		switch {
+		case rows >= 12:
+			n = 12
+			wide12x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		case rows >= 8:
+			n = 8
+			wide8x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		case rows >= 4:
+			n = 4
+			wide4x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		case rows >= 2:
+			n = 2
+			wide2x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		default:
+			wide1x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+			return
+		}
+		if rows -= n; rows > 0 {
+			a, c = a[n*aRow:], c[n*cRow:]
 		}
 	}
-	if at := 8 * blocks; at < k {
+}
+
+// tile12x16 is tile12x32 for half as many columns.
+func tile12x16(rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
+	const size = int(unsafe.Sizeof(float32(0)))
+	_, _, _ = a[(rows-1)*aRow+(k-1)*aStep], b[(k-1)*bStep+15], c[(rows-1)*cRow+15]
+	pb := &b[0]
+	for rows > 0 {
+		pa, pc, n := &a[0], &c[0], 0
+		switch {
+		case rows >= 12:
+			n = 12
+			wide12x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		case rows >= 8:
+			n = 8
+			wide8x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		case rows >= 4:
+			n = 4
+			wide4x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		case rows >= 2:
+			n = 2
+			wide2x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+		default:
+			wide1x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
+			return
+		}
+		if rows -= n; rows > 0 {
+			a, c = a[n*aRow:], c[n*cRow:]
+		}
+	}
+}
+
+// packRows32 is Tile.packRows in assembly, for panels of 6, 12, 16 and 32.
+func packRows32(dst, src []float32, stride, width, k int) {
+	if blocks := k / 8; blocks > 0 {
+		_, _ = src[(width-1)*stride+k-1], dst[width*k-1]
+		step, row, ahead := 4*width, 4*stride, 4*width*stride
+		switch width {
+		case 6:
+			_ = dst[width*8*blocks+1] // it writes two elements too many
+			packTranspose6(&dst[0], step, &src[0], row, blocks, ahead)
+		case 12:
+			_ = dst[width*8*blocks+3] // the first writes four elements too many
+			packTranspose4(&dst[8], step, &src[8*stride], row, blocks, ahead)
+			packTranspose8(&dst[0], step, &src[0], row, blocks, ahead)
+		default:
+			for r := 0; r < width; r += 8 {
+				packTranspose8(&dst[r], step, &src[r*stride], row, blocks, ahead)
+			}
+		}
+	}
+	if at := k &^ 7; at < k {
 		packEdge(dst[at*width:], src[at:], stride, 1, width, k-at, width)
 	}
 }
 
-// packColumns32 is Tile.packColumns in assembly, for panels of 6 and 16.
+// packColumns32 is Tile.packColumns in assembly, for the same panels.
 func packColumns32(dst, src []float32, stride, width, k int) {
 	_, _ = src[(k-1)*stride+width-1], dst[width*k-1]
-	if width == 6 {
+	switch width {
+	case 6:
 		packCopy6(&dst[0], &src[0], 4*stride, k)
-		return
+	case 12:
+		packCopy12(&dst[0], &src[0], 4*stride, k)
+	case 16:
+		packCopy16(&dst[0], &src[0], 4*stride, k)
+	default:
+		packCopy32(&dst[0], &src[0], 4*stride, k)
 	}
-	packCopy16(&dst[0], &src[0], 4*stride, k)
 }
 
 // tile2x4 is Tile.Run in Go. Its 8 sums, 2 + 4 operands and one product fit the
