@@ -21,6 +21,14 @@ type Backend interface {
 	Compile(seg *graph.Segment) (Program, error)
 }
 
+// Holder is a backend whose programs use threads.
+type Holder interface {
+	Backend
+	// Hold keeps the threads ready from one Run to the next, of any program,
+	// until release is called, once. Without it each Run gathers its own.
+	Hold() (release func())
+}
+
 // Program is a compiled segment. It owns its scratch memory: one Run at a time.
 type Program interface {
 	// Run computes out from in, in the order of Segment.In and Segment.Out.

@@ -244,6 +244,9 @@ func (e *Exec) Run(ctx context.Context, first, last int64) error {
 	if err := e.begin(ctx, cancel, first, last); err != nil {
 		return err
 	}
+	if h, ok := e.cfg.Backend.(compute.Holder); ok {
+		defer h.Hold()()
+	}
 	stop := e.watch(ctx)
 	select {
 	case <-e.idle:

@@ -22,45 +22,56 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// Backend implements compute.Backend. The zero value is ready: one thread,
-// assembly where there is some.
+// Backend implements compute.Backend and compute.Holder. Its programs share
+// threads and scratch memory: those that run at the same time take turns, kernel
+// by kernel.
 type Backend struct {
+	team *team
+	f32  *builder[float32]
+	f64  *builder[float64]
+}
+
+// Option is a setting of New.
+type Option func(*settings)
+
+type settings struct {
 	threads  int
 	fallback bool
 }
 
-// Option is a setting of New.
-type Option func(*Backend)
-
-// Threads lets a program use n goroutines at a time, the caller's among them.
-// They live while a Run lasts.
-func Threads(n int) Option { return func(b *Backend) { b.threads = n } }
+// Threads lets programs use n goroutines at a time, the caller's among them.
+// They live while a Run or a Hold lasts.
+func Threads(n int) Option { return func(s *settings) { s.threads = n } }
 
 // Fallback keeps to portable Go, as on machines without the assembly.
-func Fallback() Option { return func(b *Backend) { b.fallback = true } }
+func Fallback() Option { return func(s *settings) { s.fallback = true } }
 
-// New returns the backend.
-func New(options ...Option) compute.Backend {
-	var b Backend
+// New returns the backend: with one thread, and assembly where there is some,
+// unless options say otherwise.
+func New(options ...Option) *Backend {
+	var s settings
 	for _, o := range options {
-		o(&b)
+		o(&s)
 	}
-	return b
+	asm, t := kernel.Assembly() && !s.fallback, newTeam(s.threads)
+	return &Backend{team: t, f32: newBuilder[float32](t, asm), f64: newBuilder[float64](t, asm)}
 }
 
 // Name returns "native".
-func (Backend) Name() string { return "native" }
+func (*Backend) Name() string { return "native" }
 
-// Compile makes a program whose inner values share memory by lifetime and whose
-// kernels share their threads and scratch memory.
-func (b Backend) Compile(seg *graph.Segment) (compute.Program, error) {
-	asm := kernel.Assembly() && !b.fallback
-	t := newTeam(b.threads)
-	f32, f64 := newBuilder[float32](t, asm), newBuilder[float64](t, asm)
+// Hold implements compute.Holder.
+func (b *Backend) Hold() (release func()) {
+	b.team.hold()
+	return b.team.release
+}
+
+// Compile makes a program whose inner values share memory by lifetime.
+func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	p, err := compute.Build(seg, compute.Options{Reuse: true, InPlace: inPlace, Kernel: func(n *graph.Node) (compute.Kernel, error) {
-		k := f32.kernel(n)
+		k := b.f32.kernel(n)
 		if floatType(n) == tensor.F64 {
-			k = f64.kernel(n)
+			k = b.f64.kernel(n)
 		}
 		if k == nil {
 			return nil, fmt.Errorf("backend native has no such operator")
@@ -70,7 +81,7 @@ func (b Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &program{p, t}, nil
+	return &program{p, b.team}, nil
 }
 
 // floatType is the dtype that a node computes in: that of its result or, where
@@ -82,7 +93,7 @@ func floatType(n *graph.Node) tensor.DType {
 	return n.DType
 }
 
-// program is a compiled segment with its threads.
+// program is a compiled segment with the threads that it uses.
 type program struct {
 	compute.Program
 	team *team
@@ -90,11 +101,12 @@ type program struct {
 
 // Run implements compute.Program.
 func (p *program) Run(step int64, in, out []*tensor.Tensor) error {
-	defer p.team.dismiss()
+	p.team.hold()
+	defer p.team.release()
 	return p.Program.Run(step, in, out)
 }
 
-// builder makes the kernels of one program.
+// builder makes the kernels of a backend for one type of elements.
 type builder[T tensor.Float] struct {
 	team *team
 	k    *kernel.Table[T]

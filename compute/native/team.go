@@ -7,20 +7,24 @@ import (
 )
 
 // team spreads the parts of one kernel over goroutines. It hires them at the
-// first spread of a Run and lets them go at its end, so that a program at rest
-// holds none. Between two spreads they wait awake for a moment, since the next
-// kernel is a microsecond away, and then asleep.
+// first spread of a Run and lets them go when the last Run or Hold ends, so that
+// a backend at rest holds none. Between two spreads they wait awake for a moment,
+// since the next kernel is microseconds away, and then asleep.
 //
 // What a part computes must not depend on who computes it; then results do not
-// depend on the number of goroutines. One spread at a time.
+// depend on the number of goroutines. Spreads of programs that run at the same
+// time take turns.
 type team struct {
-	size    int    // goroutines, with the caller's
-	run     func() // a worker, as a value made once: starting it allocates nothing
+	size    int          // goroutines, with the caller's
+	held    atomic.Int64 // Runs and Holds that go on
+	run     func()       // a worker, as a value made once: starting it allocates nothing
 	done    sync.WaitGroup
 	ranks   atomic.Int64 // the next worker takes it
 	workers []sleeper
-	hired   bool
-	first   int64 // the round before the hiring
+
+	busy  sync.Mutex // held during a spread and a dismissal; guards all below
+	hired bool
+	first int64 // the round before the hiring
 
 	round atomic.Int64 // begun so far; a round is a spread or the dismissal
 	leave bool         // what workers read once they saw a round, as all below
@@ -39,9 +43,10 @@ type sleeper struct {
 // part computes part i of a kernel; worker says whose scratch to use.
 type part interface{ part(i, worker int) }
 
-// awake is how often a waiting goroutine looks before it gives way: about as
-// long as it takes to wake a sleeping one.
-const awake = 1 << 14
+// awake is how often a waiting goroutine looks before it gives way: about 50 µs,
+// several times what it takes to wake a sleeping one, so that it outlasts what
+// lies between two segments of a step.
+const awake = 1 << 16
 
 func newTeam(size int) *team {
 	t := &team{size: max(1, size)}
@@ -55,6 +60,8 @@ func newTeam(size int) *team {
 
 // spread computes parts 0 to n-1 of w and returns when all are done.
 func (t *team) spread(n int, w part) {
+	t.busy.Lock()
+	defer t.busy.Unlock()
 	if t.size == 1 || n <= 1 {
 		for i := range n {
 			w.part(i, 0)
@@ -92,9 +99,17 @@ func (t *team) signal() {
 	}
 }
 
-// dismiss ends the goroutines, if there are any, and waits for them.
-func (t *team) dismiss() {
-	if !t.hired {
+// hold keeps the goroutines, once hired, until as many calls of release.
+func (t *team) hold() { t.held.Add(1) }
+
+// release ends the goroutines if nobody holds them any more, and waits for them.
+func (t *team) release() {
+	if t.held.Add(-1) > 0 {
+		return
+	}
+	t.busy.Lock()
+	defer t.busy.Unlock()
+	if !t.hired || t.held.Load() > 0 {
 		return
 	}
 	t.hired, t.leave = false, true
