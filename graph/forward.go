@@ -235,8 +235,8 @@ func (g *Graph) AvgPool2D(x *Node, window, stride int) *Node {
 	return g.Apply(AvgPool2D, Attr{Window: window, Stride: stride}, x)
 }
 
-// CausalAttention lets every position of q, k, v [B H S D] attend to itself and
-// those before it, with the scale 1/sqrt(D).
+// CausalAttention lets every position of q, k, v [B S H D] attend to itself and
+// those before it, each of H heads alone, with the scale 1/sqrt(D).
 func (g *Graph) CausalAttention(q, k, v *Node) *Node {
 	return g.Apply(CausalAttention, Attr{}, q, k, v)
 }

@@ -251,6 +251,6 @@ func attentionGrad(g *Graph, n, dy *Node, i int) *Node {
 	if all == nil {
 		all = g.Apply(CausalAttentionGrad, n.Attr, in...)
 	}
-	d := n.Shape[3]
-	return g.SliceAxis(all, 3, i*d, (i+1)*d)
+	heads := n.Shape[2]
+	return g.SliceAxis(all, 2, i*heads, (i+1)*heads)
 }

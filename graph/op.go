@@ -131,9 +131,9 @@ const (
 	// gradient of a maximum goes to the first element that has it, by rows.
 	MaxPool2D Op = "maxpool2d"
 	AvgPool2D Op = "avgpool2d"
-	// CausalAttention is (q, k, v), each [B H S D]: row s is the sum of the rows
-	// t <= s of v, weighted by the softmax of scale·q_s·k_t. Attr.Alpha is the
-	// scale; 0 means 1/sqrt(D).
+	// CausalAttention is (q, k, v), each [B S H D]: for each of the H heads alone,
+	// row s is the sum of the rows t <= s of v, weighted by the softmax of
+	// scale·q_s·k_t. Attr.Alpha is the scale; 0 means 1/sqrt(D).
 	CausalAttention Op = "causalattention"
 	// FMInteraction is [B F D] to [B]: the sum of the dot products of all pairs
 	// i < j of the F vectors (Rendle: Factorization Machines, 2010).
@@ -193,8 +193,8 @@ const (
 	MaxPool2DGrad Op = "maxpool2dgrad" // (dy, x)
 	AvgPool2DGrad Op = "avgpool2dgrad" // (dy, x)
 
-	// CausalAttentionGrad is (q, k, v, dy) to [B H S 3D]: the gradients of q, k
-	// and v side by side in the last dim. It computes the weights again.
+	// CausalAttentionGrad is (q, k, v, dy) to [B S 3H D]: the heads of the
+	// gradients of q, k and v side by side. It computes the weights again.
 	CausalAttentionGrad Op = "causalattentiongrad"
 	FMInteractionGrad   Op = "fminteractiongrad"  // (x, dy [B])
 	DotInteractionGrad  Op = "dotinteractiongrad" // (x, dy [B F(F-1)/2])

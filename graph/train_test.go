@@ -383,7 +383,7 @@ func TestFLOPsOfLayers(t *testing.T) {
 		{g.Conv2D(img, g.Variable("k", graph.Init{}, 5, 3, 3, 3), 1, 0), 2 * 5 * 6 * 6 * 27},
 		{g.MatMulT(q, q, false, true), 2 * 2 * 16 * 16 * 4},
 		{g.MatMul(q, g.Variable("w", graph.Init{}, 4, 7)), 2 * 2 * 16 * 4 * 7},
-		{g.CausalAttention(q, q, q), 2 * 2 * 16 * 16 * 4},
+		{g.CausalAttention(g.Transpose(q, 0, 2, 1, 3), g.Transpose(q, 0, 2, 1, 3), g.Transpose(q, 0, 2, 1, 3)), 2 * 2 * 16 * 16 * 4},
 		{g.DotInteraction(g.Reshape(g.Input("f", 12), dyn, 4, 3)), 2 * 6 * 3},
 		{g.Transpose(q), 0},
 	} {

@@ -62,9 +62,8 @@ func norm(g *graph.Graph, c Config, x *graph.Node, name string) *graph.Node {
 func attention(g *graph.Graph, c Config, x *graph.Node, name string, context int) *graph.Node {
 	heads := func(part string) *graph.Node {
 		y := project(g, c, x, name+part, c.Dim, c.Dim, 1)
-		return g.Transpose(g.Reshape(y, tensor.Dynamic, context, c.Heads, c.Dim/c.Heads), 0, 2, 1, 3)
+		return g.Reshape(y, tensor.Dynamic, context, c.Heads, c.Dim/c.Heads)
 	}
 	y := g.CausalAttention(heads("q."), heads("k."), heads("v."))
-	y = g.Reshape(g.Transpose(y, 0, 2, 1, 3), tensor.Dynamic, c.Dim)
-	return project(g, c, y, name+"o.", c.Dim, c.Dim, 2*c.Layers)
+	return project(g, c, g.Reshape(y, tensor.Dynamic, c.Dim), name+"o.", c.Dim, c.Dim, 2*c.Layers)
 }

@@ -62,7 +62,9 @@ func byHandCases() []byHand {
 		{"", graph.AvgPool2D, graph.Attr{Window: 2, Stride: 1}, tensors{image}, shaped(s(1, 1, 2, 2), 3, 4, 6, 7)},
 		{"", graph.MaxPool2DGrad, graph.Attr{Window: 2, Stride: 1}, tensors{shaped(s(1, 1, 2, 2), 1, 2, 3, 4), zeros(1, 1, 3, 3)}, shaped(s(1, 1, 3, 3), 1, 2, 0, 3, 4, 0, 0, 0, 0)},
 		// The second position weighs the two by 1 and e.
-		{"", graph.CausalAttention, graph.Attr{Alpha: .5}, tensors{shaped(s(1, 1, 2, 1), 9, 2), shaped(s(1, 1, 2, 1), 0, 1), shaped(s(1, 1, 2, 1), 3, 5)}, shaped(s(1, 1, 2, 1), 3, (3+5*e)/(1+e))},
+		{"", graph.CausalAttention, graph.Attr{Alpha: .5}, tensors{shaped(s(1, 2, 1, 1), 9, 2), shaped(s(1, 2, 1, 1), 0, 1), shaped(s(1, 2, 1, 1), 3, 5)}, shaped(s(1, 2, 1, 1), 3, (3+5*e)/(1+e))},
+		// Of two heads the second has keys of 0, which weigh all alike.
+		{"heads", graph.CausalAttention, graph.Attr{Alpha: .5}, tensors{shaped(s(1, 2, 2, 1), 9, 9, 2, 2), shaped(s(1, 2, 2, 1), 0, 0, 1, 0), shaped(s(1, 2, 2, 1), 3, 3, 5, 5)}, shaped(s(1, 2, 2, 1), 3, 3, (3+5*e)/(1+e), 4)},
 		{"", graph.FMInteraction, graph.Attr{}, tensors{shaped(s(1, 3, 2), 1, 2, 3, 4, 5, 6)}, values(11 + 17 + 39)},
 		{"", graph.DotInteraction, graph.Attr{}, tensors{shaped(s(1, 3, 2), 1, 2, 3, 4, 5, 6)}, shaped(s(1, 3), 11, 17, 39)},
 		{"mean", graph.Bag, graph.Attr{Mean: true}, tensors{shaped(s(2, 1), 1, 10), ints(0, 1, 1), ints(0, 0, 3), values(1, 2, 3)}, shaped(s(2, 1), 0, 17)},

@@ -72,12 +72,13 @@ func formulas() []formula {
 			return g.Conv2D(m, g.Const(.25, 1, 1, 2, 2), 2, 0), g.AvgPool2D(m, 2, 0)
 		}},
 		{"attention", func(g *graph.Graph, x *node) (a, b *node) {
-			q := g.Reshape(x, -1, 1, 4, 3)
+			q := g.Reshape(x, -1, 4, 3)
 			k, v := g.Scale(q, .7), g.Square(q)
+			head := func(x *node) *node { return g.Reshape(x, -1, 4, 1, 3) }
 			at := g.ConcatAxis(0, g.Const(0, 1), g.Const(1, 1), g.Const(2, 1), g.Const(3, 1))
 			later := g.Less(g.Reshape(at, 4, 1), at)
 			scores := g.Scale(g.MatMulT(q, k, false, true), 1/math.Sqrt(3))
-			return g.CausalAttention(q, k, v), g.MatMul(g.Softmax(g.Where(later, g.Const(-1e30), scores)), v)
+			return g.Reshape(g.CausalAttention(head(q), head(k), head(v)), -1, 4, 3), g.MatMul(g.Softmax(g.Where(later, g.Const(-1e30), scores)), v)
 		}},
 	}
 }

@@ -159,7 +159,7 @@ func attentionCases() []opCase {
 				return scores(in) * maxAbs(in[2])
 			})},
 			opCase{name: c.name, op: graph.CausalAttentionGrad, attr: attr, in: in(4), tol: of(2, func(in []*tensor.Tensor) float64 {
-				d, s := float64(in[0].Shape()[3]), float64(in[0].Shape()[2])
+				d, s := float64(in[0].Shape()[3]), float64(in[0].Shape()[1])
 				return scores(in) * maxAbs(in[3]) * s * (1 + d*maxAbs(in[2])*max(maxAbs(in[0]), maxAbs(in[1])))
 			})},
 		)

@@ -1,8 +1,6 @@
 package native
 
 import (
-	"math"
-
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native/internal/kernel"
 	"github.com/gangline/gangline/graph"
@@ -13,27 +11,30 @@ import (
 // all earlier keys stay in the second cache.
 const queryBlock = 48
 
-// heads is what an attention is made of: n matrices of s × d.
+// heads is what an attention is made of: n matrices of s × d, the rows of one
+// example's h heads side by side.
 type heads struct {
-	n, s, d int
-	scale   float64
+	n, s, h, d int
+	scale      float64
 }
 
 func headsOf(c *compute.Call) heads {
 	s := c.In[0].Shape()
-	h := heads{s[0] * s[1], s[2], s[3], c.Node.Attr.Alpha}
-	if h.scale == 0 {
-		h.scale = 1 / math.Sqrt(float64(h.d))
-	}
-	return h
+	return heads{s[0] * s[2], s[1], s[2], s[3], compute.AttentionScale(c.Node.Attr.Alpha, s[3])}
 }
 
 // cost is that of one head, passes being how many products there are.
 func (h heads) cost(passes int) (n, cost int) { return h.n, passes*h.s*h.s*h.d/32 + 4*h.s*h.s + 1 }
 
-// of returns the i-th head of x as a matrix.
+// headOf returns the i-th head of x as a matrix.
 func headOf[T tensor.Float](h heads, x *tensor.Tensor, i int) kernel.Matrix[T] {
-	return kernel.Matrix[T]{Data: tensor.Data[T](x)[i*h.s*h.d : (i+1)*h.s*h.d], Row: h.d, Col: 1}
+	return kernel.Matrix[T]{Data: tensor.Data[T](x)[(i/h.h*h.s*h.h+i%h.h)*h.d:], Row: h.h * h.d, Col: 1}
+}
+
+// rowsFrom is a matrix without its first r rows.
+func rowsFrom[T tensor.Float](m kernel.Matrix[T], r int) kernel.Matrix[T] {
+	m.Data = m.Data[r*m.Row:]
+	return m
 }
 
 func transposed[T tensor.Float](m kernel.Matrix[T]) kernel.Matrix[T] {
@@ -49,12 +50,11 @@ func (b *builder[T]) attention() compute.Kernel {
 		}
 		w.a = grow(w.a, queryBlock*h.s)
 		for i := lo; i < hi; i++ {
-			q, k, v := headOf[T](h, c.In[0], i), headOf[T](h, c.In[1], i), headOf[T](h, c.In[2], i)
-			out := headOf[T](h, c.Out, i).Data
+			q, k, v, out := headOf[T](h, c.In[0], i), headOf[T](h, c.In[1], i), headOf[T](h, c.In[2], i), headOf[T](h, c.Out, i)
 			for r := 0; r < h.s; r += queryBlock {
 				end := min(h.s, r+queryBlock)
 				p := b.weights(w, h, q, k, r, end)
-				w.product.Multiply(out[r*h.d:], h.d, p, v, 0, end-r, 0, h.d, end)
+				w.product.Multiply(rowsFrom(out, r).Data, out.Row, p, v, 0, end-r, 0, h.d, end)
 			}
 		}
 	})
@@ -63,8 +63,7 @@ func (b *builder[T]) attention() compute.Kernel {
 // weights computes rows [r, end) of softmax(scale·q·kᵀ) over the keys up to each
 // query, 0 after it, as a matrix of end columns in w.a.
 func (b *builder[T]) weights(w *scratch[T], h heads, q, k kernel.Matrix[T], r, end int) kernel.Matrix[T] {
-	rows := kernel.Matrix[T]{Data: q.Data[r*h.d:], Row: h.d, Col: 1}
-	w.product.Multiply(w.a, end, rows, transposed(k), 0, end-r, 0, end, h.d)
+	w.product.Multiply(w.a, end, rowsFrom(q, r), transposed(k), 0, end-r, 0, end, h.d)
 	for i := r; i < end; i++ {
 		row := w.a[(i-r)*end : (i-r+1)*end]
 		seen := row[:i+1]
@@ -77,7 +76,7 @@ func (b *builder[T]) weights(w *scratch[T], h heads, q, k kernel.Matrix[T], r, e
 
 // attentionGrad computes, with P the weights and dP = dy·vᵀ: dv = Pᵀ·dy,
 // dS = scale·P∘(dP - Σ P∘dP), dq = dS·k, dk = dSᵀ·q. Keys and values get their
-// sums from the blocks of queries in order.
+// sums from the blocks of queries in order, the last first: it has all of them.
 func (b *builder[T]) attentionGrad() compute.Kernel {
 	return b.eachOf(func(c *compute.Call) (int, int) { return headsOf(c).cost(5) }, func(c *compute.Call, lo, hi, worker int) {
 		h := headsOf(c)
@@ -89,19 +88,19 @@ func (b *builder[T]) attentionGrad() compute.Kernel {
 
 func (b *builder[T]) headGrad(c *compute.Call, h heads, i int, w *scratch[T]) {
 	q, k, v, dy := headOf[T](h, c.In[0], i), headOf[T](h, c.In[1], i), headOf[T](h, c.In[2], i), headOf[T](h, c.In[3], i)
-	wide := 3 * h.d
-	out := tensor.Data[T](c.Out)[i*h.s*wide : (i+1)*h.s*wide]
-	clear(out)
+	wide := 3 * h.h * h.d
+	grad := func(part int) []T { // of q, k or v
+		return tensor.Data[T](c.Out)[i/h.h*h.s*wide+(part*h.h+i%h.h)*h.d:]
+	}
 	w.a, w.b = grow(w.a, queryBlock*h.s), grow(w.b, queryBlock*h.s)
-	for r := 0; r < h.s; r += queryBlock {
+	for r := (h.s - 1) / queryBlock * queryBlock; r >= 0; r -= queryBlock {
 		end := min(h.s, r+queryBlock)
 		n := end - r
 		p := b.weights(w, h, q, k, r, end)
-		part := kernel.Matrix[T]{Data: dy.Data[r*h.d:], Row: h.d, Col: 1}
-		queries := kernel.Matrix[T]{Data: q.Data[r*h.d:], Row: h.d, Col: 1}
+		part, queries := rowsFrom(dy, r), rowsFrom(q, r)
 		w.product.Multiply(w.b, end, part, transposed(v), 0, n, 0, end, h.d)
-		w.product.Add = true
-		w.product.Multiply(out[2*h.d:], wide, transposed(p), part, 0, end, 0, h.d, n)
+		w.product.Add = end < h.s
+		w.product.Multiply(grad(2), wide, transposed(p), part, 0, end, 0, h.d, n)
 		w.product.Add = false
 		for j := range n {
 			row, grad := w.a[j*end:(j+1)*end], w.b[j*end:(j+1)*end]
@@ -110,9 +109,9 @@ func (b *builder[T]) headGrad(c *compute.Call, h heads, i int, w *scratch[T]) {
 			b.k.Scale(grad, grad, T(h.scale))
 		}
 		ds := kernel.Matrix[T]{Data: w.b, Row: end, Col: 1}
-		w.product.Multiply(out[r*wide:], wide, ds, k, 0, n, 0, h.d, end)
-		w.product.Add = true
-		w.product.Multiply(out[h.d:], wide, transposed(ds), queries, 0, end, 0, h.d, n)
+		w.product.Multiply(grad(0)[r*wide:], wide, ds, k, 0, n, 0, h.d, end)
+		w.product.Add = end < h.s
+		w.product.Multiply(grad(1), wide, transposed(ds), queries, 0, end, 0, h.d, n)
 		w.product.Add = false
 	}
 }

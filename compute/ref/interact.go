@@ -12,18 +12,16 @@ func attention[T tensor.Float]() compute.Kernel {
 	var weights []float64
 	return func(c *compute.Call) error {
 		q, k, v, out := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), tensor.Data[T](c.In[2]), tensor.Data[T](c.Out)
-		s, d := c.Out.Shape()[2], c.Out.Shape()[3]
-		scale := compute.AttentionScale(c.Node.Attr.Alpha, d)
-		for h := range c.Out.Shape()[:2].Elems() {
-			at := h * s * d
-			for i := range s {
-				weights = attend(weights, q[at+i*d:at+(i+1)*d], k[at:], i+1, scale)
-				for j := range d {
+		h := headsOf(c)
+		for i := range h.count() {
+			for s := range h.s {
+				weights = attend(weights, h, q, k, i, s, compute.AttentionScale(c.Node.Attr.Alpha, h.d))
+				for j := range h.d {
 					y := 0.0
 					for t, w := range weights {
-						y += w * float64(v[at+t*d+j])
+						y += w * float64(v[h.at(i, t)+j])
 					}
-					out[at+i*d+j] = T(y)
+					out[h.at(i, s)+j] = T(y)
 				}
 			}
 		}
@@ -31,12 +29,26 @@ func attention[T tensor.Float]() compute.Kernel {
 	}
 }
 
-// attend sets weights to the softmax of scale·q·k_t over the first n keys.
-func attend[T tensor.Float](weights []float64, q, k []T, n int, scale float64) []float64 {
+// heads is where the rows of all heads lie in a [B S H D].
+type heads struct{ b, s, h, d int }
+
+func headsOf(c *compute.Call) heads {
+	x := c.In[0].Shape()
+	return heads{x[0], x[1], x[2], x[3]}
+}
+
+// count is how many heads there are, over the whole batch.
+func (h heads) count() int { return h.b * h.h }
+
+// at is where row s of head i begins, i counting through the heads of an example.
+func (h heads) at(i, s int) int { return ((i/h.h*h.s+s)*h.h + i%h.h) * h.d }
+
+// attend sets weights to the softmax of scale·q_s·k_t over t <= s, in head i.
+func attend[T tensor.Float](weights []float64, h heads, q, k []T, i, s int, scale float64) []float64 {
 	weights = weights[:0]
 	top := math.Inf(-1)
-	for t := range n {
-		weights = append(weights, scale*dot(q, k[t*len(q):]))
+	for t := range s + 1 {
+		weights = append(weights, scale*dot(q[h.at(i, s):][:h.d], k[h.at(i, t):]))
 		top = max(top, weights[t])
 	}
 	sum := 0.0
@@ -66,26 +78,26 @@ func attentionGrad[T tensor.Float]() compute.Kernel {
 	return func(c *compute.Call) error {
 		q, k, v, dy := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), tensor.Data[T](c.In[2]), tensor.Data[T](c.In[3])
 		out := tensor.Data[T](c.Out)
-		s, d := c.In[0].Shape()[2], c.In[0].Shape()[3]
-		scale := compute.AttentionScale(c.Node.Attr.Alpha, d)
+		h := headsOf(c)
+		all := heads{h.b, h.s, 3 * h.h, h.d} // the gradients of q, k and v
+		scale := compute.AttentionScale(c.Node.Attr.Alpha, h.d)
 		clear(out)
-		for h := range c.In[0].Shape()[:2].Elems() {
-			at := h * s
-			row := func(x []T, t int) []T { return x[(at+t)*d : (at+t+1)*d] }
-			grad := func(t int) []T { return out[(at+t)*3*d : (at+t+1)*3*d] }
-			for i := range s {
-				qi, dyi := row(q, i), row(dy, i)
-				weights = attend(weights, qi, k[at*d:], i+1, scale)
+		for i := range h.count() {
+			row := func(x []T, t int) []T { return x[h.at(i, t):][:h.d] }
+			grad := func(part, t int) []T { return out[all.at((3*(i/h.h)+part)*h.h+i%h.h, t):][:h.d] }
+			for s := range h.s {
+				qs, dys := row(q, s), row(dy, s)
+				weights = attend(weights, h, q, k, i, s, scale)
 				mean := 0.0
 				for t, p := range weights {
-					mean += p * dot(dyi, row(v, t))
+					mean += p * dot(dys, row(v, t))
 				}
 				for t, p := range weights {
-					ds := scale * p * (dot(dyi, row(v, t)) - mean)
-					for j := range d {
-						grad(i)[j] += T(ds * float64(row(k, t)[j]))
-						grad(t)[d+j] += T(ds * float64(qi[j]))
-						grad(t)[2*d+j] += T(p * float64(dyi[j]))
+					ds := scale * p * (dot(dys, row(v, t)) - mean)
+					for j := range h.d {
+						grad(0, s)[j] += T(ds * float64(row(k, t)[j]))
+						grad(1, t)[j] += T(ds * float64(qs[j]))
+						grad(2, t)[j] += T(p * float64(dys[j]))
 					}
 				}
 			}

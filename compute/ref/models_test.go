@@ -61,9 +61,9 @@ func sketches() map[string]sketch {
 			x = g.Add(x, weights(g, "positions", s, d))
 			n := g.LayerNorm(x, gain("g1"), bias("b1"), 1e-5)
 			head := func(name string) *graph.Node {
-				return g.Transpose(g.Reshape(g.MatMul(n, weights(g, name, d, d)), -1, s, heads, d/heads), 0, 2, 1, 3)
+				return g.Reshape(g.MatMul(n, weights(g, name, d, d)), -1, s, heads, d/heads)
 			}
-			a := g.Reshape(g.Transpose(g.CausalAttention(head("q"), head("k"), head("v")), 0, 2, 1, 3), -1, s, d)
+			a := g.Reshape(g.CausalAttention(head("q"), head("k"), head("v")), -1, s, d)
 			x = g.Add(x, g.MatMul(a, weights(g, "proj", d, d)))
 			n = g.LayerNorm(x, gain("g2"), bias("b2"), 1e-5)
 			x = g.Add(x, g.MatMul(g.Gelu(g.MatMul(n, weights(g, "up", d, 2*d))), weights(g, "down", 2*d, d)))

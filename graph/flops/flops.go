@@ -57,7 +57,7 @@ func flops(n *graph.Node) float64 {
 	case graph.CausalAttention, graph.CausalAttentionGrad:
 		// Half of all pairs; two products of D forward, five backward.
 		products := map[graph.Op]float64{graph.CausalAttention: 2, graph.CausalAttentionGrad: 5}[n.Op]
-		return in(0) * size(n.In[0].Shape[2:3]) * products
+		return in(0) * size(n.In[0].Shape[1:2]) * products
 	case graph.DotInteraction:
 		return 2 * size(n.Shape) * size(n.In[0].Shape[2:])
 	case graph.DotInteractionGrad:

@@ -63,22 +63,22 @@ func Pool2DGrad(dst, dy, x Shape, window, stride int) (Shape, error) {
 	return want(dy, s, n, err, x)
 }
 
-// Attention is q, if k and v are [B H S D] as well.
+// Attention is q, if k and v are [B S H D] as well.
 func Attention(dst, q, k, v Shape) (Shape, error) {
-	if len(q) != 4 || !q.Equal(k) || !q.Equal(v) || q[3] == tensor.Dynamic {
-		return nil, fmt.Errorf("attention of %v, %v and %v: want the same [B H S D]", q, k, v)
+	if len(q) != 4 || !q.Equal(k) || !q.Equal(v) || q[2] == tensor.Dynamic || q[3] == tensor.Dynamic {
+		return nil, fmt.Errorf("attention of %v, %v and %v: want the same [B S H D]", q, k, v)
 	}
 	return append(dst, q...), nil
 }
 
-// AttentionGrad is [B H S 3D].
+// AttentionGrad is [B S 3H D].
 func AttentionGrad(dst, q, k, v, dy Shape) (Shape, error) {
 	n := len(dst)
 	s, err := Attention(dst, q, k, v)
 	if s, err = want(dy, s, n, err, q); err != nil {
 		return nil, err
 	}
-	s[n+3] *= 3
+	s[n+2] *= 3
 	return s, nil
 }
 

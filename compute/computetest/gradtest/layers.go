@@ -72,11 +72,11 @@ func layers() []layer {
 		{"maxpool2d/stride", 16, func(g *graph.Graph, h *node) *node { return g.MaxPool2D(g.Reshape(h, -1, 1, 4, 4), 3, 1) }},
 		{"avgpool2d", 24, func(g *graph.Graph, h *node) *node { return g.AvgPool2D(g.Reshape(h, -1, 2, 3, 4), 2, 1) }},
 		{"attention", 48, func(g *graph.Graph, h *node) *node {
-			x := g.Split(g.Reshape(h, -1, 2, 4, 6), -1, 2, 2, 2)
+			x := g.Split(g.Reshape(h, -1, 4, 2, 6), -1, 2, 2, 2)
 			return g.CausalAttention(x[0], x[1], x[2])
 		}},
 		{"attention/same", 15, func(g *graph.Graph, h *node) *node {
-			x := g.Reshape(h, -1, 1, 5, 3)
+			x := g.Reshape(h, -1, 5, 1, 3)
 			return g.Apply(graph.CausalAttention, graph.Attr{Alpha: .3}, x, x, x)
 		}},
 		{"fm", 12, func(g *graph.Graph, h *node) *node { return g.FMInteraction(g.Reshape(h, -1, 4, 3)) }},
