@@ -42,7 +42,8 @@ type Options struct {
 // order. It does what every backend needs: it checks the segment, finds the
 // shape of every value from the shapes that come in, gives inner values memory
 // that grows to what the largest batch needs and stays, and writes results
-// that are read outside directly to the tensors of the caller.
+// that are read outside directly to the tensors of the caller. With Reuse, an
+// inner value that only has another shape than its input is a view of it.
 //
 // The cost of a Run besides its kernels is about 50 ns a node.
 func Build(seg *graph.Segment, o Options) (Program, error) {
@@ -97,6 +98,7 @@ type step struct {
 	kernel Kernel
 	args   []int // of vals
 	dst    int   // of vals
+	view   bool  // the result is the first input in another shape
 	shape  tensor.Shape
 	room   []tensor.Shape // for the shapes of the inputs
 }
@@ -129,41 +131,69 @@ func newStep(seg *graph.Segment, n *graph.Node, index map[*graph.Node]int, o Opt
 // caller's tensor at every Run instead.
 func (p *program) assign(o Options) {
 	nIn := len(p.seg.In)
-	last := make([]int, len(p.vals)) // the step that reads a value last
-	for i, s := range p.steps {
-		last[s.dst] = max(last[s.dst], i)
-		for _, a := range s.args {
-			last[a] = i
+	inner := func(v int) bool { return v >= nIn && !slices.Contains(p.outs, v) }
+	owner := make([]int, len(p.vals)) // the value whose memory a value lies in
+	for v := range owner {
+		owner[v] = v
+	}
+	for i := range p.steps {
+		if s := &p.steps[i]; o.Reuse && inner(s.dst) && isView(s.call.Node.Op) {
+			s.view = true
+			owner[s.dst] = owner[s.args[0]]
 		}
 	}
-	inner := func(v int) bool { return v >= nIn && !slices.Contains(p.outs, v) }
+	last := make([]int, len(p.vals)) // the step that reads a value's memory last
+	for i, s := range p.steps {
+		last[owner[s.dst]] = max(last[owner[s.dst]], i)
+		for _, a := range s.args {
+			last[owner[a]] = i
+		}
+	}
 	free := make(map[tensor.DType][]*tensor.Tensor)
 	for i, s := range p.steps {
-		if !inner(s.dst) {
-			p.release(free, s.args, last, i, inner, o.Reuse)
-			continue
+		owners := make([]int, 0, len(s.args)+1)
+		for _, a := range s.args {
+			owners = append(owners, owner[a])
 		}
 		n := s.call.Node
-		if v := p.inPlace(&s, o, last, i, inner); v >= 0 {
-			p.vals[s.dst] = p.vals[v]
-			last[v] = -1 // taken over: not to be released
-		} else if f := free[n.DType]; len(f) > 0 {
-			p.vals[s.dst] = f[len(f)-1]
-			free[n.DType] = f[:len(f)-1]
-		} else {
+		switch {
+		case !inner(s.dst):
+		case s.view:
 			p.vals[s.dst] = tensor.New(n.DType, 0)
+			owners = append(owners, owner[s.dst])
+		default:
+			p.vals[s.dst] = p.memory(&s, owners, o, free, last, i, inner)
+			owners = append(owners, s.dst)
 		}
-		p.release(free, append(slices.Clone(s.args), s.dst), last, i, inner, o.Reuse)
+		p.release(free, owners, last, i, inner, o.Reuse)
 	}
 }
 
-// inPlace returns the input whose memory step i may overwrite, or -1.
-func (p *program) inPlace(s *step, o Options, last []int, i int, inner func(int) bool) int {
+// isView reports whether an operator changes nothing but the shape.
+func isView(op graph.Op) bool { return op == graph.Reshape || op == graph.ReshapeLike }
+
+// memory returns the tensor for the result of step i: an input's that it may
+// overwrite, one that nothing reads any more, or a new one.
+func (p *program) memory(s *step, owners []int, o Options, free map[tensor.DType][]*tensor.Tensor, last []int, i int, inner func(int) bool) *tensor.Tensor {
+	d := s.call.Node.DType
+	if v := p.inPlace(s, owners, o, last, i, inner); v >= 0 {
+		last[v] = -1 // taken over: not to be released
+		return p.vals[v]
+	}
+	if f := free[d]; len(f) > 0 {
+		free[d] = f[:len(f)-1]
+		return f[len(f)-1]
+	}
+	return tensor.New(d, 0)
+}
+
+// inPlace returns the owner of the input whose memory step i may overwrite, or -1.
+func (p *program) inPlace(s *step, owners []int, o Options, last []int, i int, inner func(int) bool) int {
 	if !o.Reuse || o.InPlace == nil {
 		return -1
 	}
 	for _, k := range o.InPlace(s.call.Node) {
-		v := s.args[k]
+		v := owners[k]
 		if inner(v) && last[v] == i && p.vals[v].DType() == s.call.Node.DType {
 			return v
 		}
@@ -206,6 +236,10 @@ func (s *step) run(vals []*tensor.Tensor, stepOfRun int64) error {
 		return err
 	}
 	s.shape = shape
+	if s.view {
+		c.Out.View(c.In[0], shape...)
+		return nil
+	}
 	if !isUpdate(c.Node.Op) {
 		c.Out.Resize(shape...)
 	}

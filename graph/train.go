@@ -157,7 +157,7 @@ func (s *Step) addForward() {
 		nodes, rest := need[:n], need[n:]
 		var out []*Node
 		for _, n := range nodes {
-			if slices.Contains(outs, n) || n.Op != Const && readBy(rest, n) {
+			if slices.Contains(outs, n) || !repeated(n) && readBy(rest, n) {
 				out = append(out, n)
 			}
 		}
@@ -166,10 +166,16 @@ func (s *Step) addForward() {
 	}
 }
 
-// readBy reports whether any of the nodes reads x.
+// readBy reports whether any of the nodes reads x, or a repeated node made of it.
 func readBy(nodes []*Node, x *Node) bool {
-	return slices.ContainsFunc(nodes, func(n *Node) bool { return slices.Contains(n.In, x) })
+	return slices.ContainsFunc(nodes, func(n *Node) bool {
+		return slices.ContainsFunc(n.In, func(in *Node) bool { return in == x || repeated(in) && readBy([]*Node{in}, x) })
+	})
 }
+
+// repeated reports whether a node is made again in every segment that reads it:
+// a constant or a shape, which costs less than passing it on.
+func repeated(n *Node) bool { return n.Op == Const || n.Op == Reshape }
 
 // cone returns the nodes that out needs, in order of ID; it ends at sources and
 // at gathered rows, which a segment takes as inputs.
@@ -193,9 +199,8 @@ func (s *Step) cone(out []*Node) []*Node {
 
 func byID(a, b *Node) int { return cmp.Compare(a.ID, b.ID) }
 
-// segment makes a segment of nodes: constants that they read are repeated in
-// it, since making one costs less than passing it on; all else that they read
-// becomes an input.
+// segment makes a segment of nodes: constants and other shapes that they read are
+// repeated in it; all else that they read becomes an input.
 func segment(name string, nodes, out []*Node) Segment {
 	seg := Segment{Name: name, Out: out}
 	inside := map[*Node]bool{}
@@ -203,13 +208,13 @@ func segment(name string, nodes, out []*Node) Segment {
 		inside[n] = true
 		seg.Nodes = append(seg.Nodes, n)
 	}
-	for _, n := range nodes {
-		for _, x := range n.In {
+	for i := 0; i < len(seg.Nodes); i++ { // which grows by those repeated
+		for _, x := range seg.Nodes[i].In {
 			if inside[x] {
 				continue
 			}
 			inside[x] = true
-			if x.Op == Const {
+			if repeated(x) {
 				seg.Nodes = append(seg.Nodes, x)
 			} else {
 				seg.In = append(seg.In, x)

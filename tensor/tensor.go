@@ -120,6 +120,16 @@ func (t *Tensor) Resize(shape ...int) {
 	t.mem = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
 }
 
+// View makes t share the memory of x, in a shape of as many elements. It panics
+// if the dtypes or numbers of elements differ. It lasts until x is resized.
+func (t *Tensor) View(x *Tensor, shape ...int) {
+	if s := Shape(shape); t.dtype != x.dtype || s.Elems() != x.elems {
+		panic(fmt.Sprintf("tensor: view of %v %v as %v %v", x.dtype, x.shape, t.dtype, s))
+	}
+	t.shape = append(t.shape[:0], shape...)
+	t.elems, t.mem = x.elems, x.mem
+}
+
 // Scalar returns the single element of a float tensor as float64.
 func (t *Tensor) Scalar() float64 {
 	if t.dtype == F32 {
