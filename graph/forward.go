@@ -3,6 +3,7 @@ package graph
 import (
 	"strconv"
 
+	"github.com/gangline/gangline/graph/internal/random"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -116,7 +117,7 @@ func (g *Graph) Dropout(x *Node, rate float64, seed uint64) *Node {
 	}
 	index := g.Index()
 	name := string(Dropout) + "." + strconv.Itoa(len(g.nodes))
-	return g.Apply(Dropout, Attr{Rate: rate, Seed: stream(seed, name)}, x, index)
+	return g.Apply(Dropout, Attr{Rate: rate, Seed: random.Stream(seed, name)}, x, index)
 }
 
 // Sum returns the sum of all elements, a scalar.

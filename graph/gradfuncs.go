@@ -1,6 +1,10 @@
 package graph
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/gangline/gangline/graph/shape"
+)
 
 // gradFunc returns the gradient of input i of n, given the gradient dy of n, or
 // nil if the operator has none for that input.
@@ -38,7 +42,7 @@ func gradients() map[Op]gradFunc {
 		SumAxis:   like(SpreadAxis),
 		Mean:      like(MeanGrad),
 		Max:       like(MaxGrad),
-		Reshape:   like(ReshapeLike),
+		Reshape:   reshapeGrad,
 		Slice:     like(PadSlice),
 		Transpose: transposeGrad,
 		Concat:    concatGrad,
@@ -253,4 +257,13 @@ func attentionGrad(g *Graph, n, dy *Node, i int) *Node {
 	}
 	heads := n.Shape[2]
 	return g.SliceAxis(all, 2, i*heads, (i+1)*heads)
+}
+
+// reshapeGrad gives dy the shape of the input, by its dims where these say it,
+// which needs no value of the input.
+func reshapeGrad(g *Graph, n, dy *Node, _ int) *Node {
+	if x := n.In[0]; !shape.Inferable(x.Shape) {
+		return g.Apply(ReshapeLike, Attr{}, dy, x)
+	}
+	return g.Reshape(dy, n.In[0].Shape...)
 }

@@ -75,9 +75,9 @@ func train(t *testing.T, build func() (*graph.Graph, graph.Model), rule optim.Ru
 func TestTrainCutsAfterEachGradient(t *testing.T) {
 	s := train(t, twoLayers, optim.Rule{Kind: optim.Momentum, LR: .1})
 	want := []string{
-		"forward/b2: x label w1 b1 w2 b2 -> relu.8 logisticloss.12 count.13 reshapelike.16 b2/grad",
-		"forward/w2: relu.8 reshapelike.16 -> w2/grad",
-		"forward/b1: b1 w2 relu.8 reshapelike.16 -> relugrad.20 b1/grad",
+		"forward/b2: x label w1 b1 w2 b2 -> relu.8 logisticloss.12 count.13 logisticgrad.15 b2/grad",
+		"forward/w2: relu.8 logisticgrad.15 -> w2/grad",
+		"forward/b1: b1 w2 relu.8 logisticgrad.15 -> relugrad.20 b1/grad",
 		"forward/w1: x relugrad.20 -> w1/grad",
 		"update/b2: b2 b2/grad total b2/velocity -> b2 b2/velocity",
 		"update/w2: w2 w2/grad total w2/velocity -> w2 w2/velocity",

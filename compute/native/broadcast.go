@@ -220,14 +220,12 @@ func where[T tensor.Float](out, condition, x, y []T) {
 // unbroadcast adds dy up to the shape of x, for each element in the order of
 // dy: whole columns of a matrix on threads, where that is all there is to it.
 func (b *builder[T]) unbroadcast() compute.Kernel {
-	columns := b.eachOf(func(c *compute.Call) (int, int) {
-		return c.Out.Elems(), c.In[0].Elems() / max(1, c.Out.Elems())
+	rows := func(c *compute.Call) int { return c.In[0].Elems() / max(1, c.Out.Elems()) }
+	columns := b.eachColumn(func(c *compute.Call) (int, int) {
+		return c.Out.Elems(), rows(c)
 	}, func(c *compute.Call, lo, hi, _ int) {
-		out, dy, width := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.Out.Elems()
-		clear(out[lo:hi])
-		for ; len(dy) > 0; dy = dy[width:] {
-			b.k.Add(out[lo:hi], out[lo:hi], dy[lo:hi])
-		}
+		dy := tensor.Data[T](c.In[0])
+		b.k.SumRows(tensor.Data[T](c.Out)[lo:hi], dy[min(lo, len(dy)):], rows(c), c.Out.Elems())
 	})
 	return func(c *compute.Call) error {
 		bl := blocksOf(c.In[0].Shape(), c.In[1:2])

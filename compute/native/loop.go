@@ -14,12 +14,16 @@ type loop struct {
 	team     *team
 	call     *compute.Call
 	n, chunk int
+	columns  bool // in few parts, since each passes over all rows
 	body     func(c *compute.Call, lo, hi, worker int)
 }
 
 func (l *loop) part(i, worker int) {
 	l.body(l.call, i*l.chunk, min(l.n, (i+1)*l.chunk), worker)
 }
+
+// columnStrip is how many columns of a matrix are worth a part of their own.
+const columnStrip = 64
 
 // spread runs the body over n things of a cost in units of work each.
 func (l *loop) spread(c *compute.Call, n, cost int) {
@@ -29,6 +33,9 @@ func (l *loop) spread(c *compute.Call, n, cost int) {
 	parts := 1
 	if l.team.size > 1 {
 		parts = max(1, min(4*l.team.size, n, n*max(1, cost)/grain))
+		if l.columns {
+			parts = min(parts, l.team.size, max(1, n/columnStrip))
+		}
 	}
 	l.call, l.n = c, n
 	l.chunk = (n + parts - 1) / parts
@@ -51,6 +58,16 @@ func (b *builder[T]) each(cost int, body func(c *compute.Call, lo, hi, worker in
 // eachOf makes a kernel of a body over what count counts, each of a cost.
 func (b *builder[T]) eachOf(count func(c *compute.Call) (n, cost int), body func(c *compute.Call, lo, hi, worker int)) compute.Kernel {
 	l := &loop{team: b.team, body: body}
+	return func(c *compute.Call) error {
+		n, cost := count(c)
+		l.spread(c, n, cost)
+		return nil
+	}
+}
+
+// eachColumn is eachOf for columns of a matrix, which are cut into few parts.
+func (b *builder[T]) eachColumn(count func(c *compute.Call) (n, cost int), body func(c *compute.Call, lo, hi, worker int)) compute.Kernel {
+	l := &loop{team: b.team, body: body, columns: true}
 	return func(c *compute.Call) error {
 		n, cost := count(c)
 		l.spread(c, n, cost)

@@ -103,14 +103,14 @@ func (b *builder[T]) gainGrad(layer bool, eps float64) compute.Kernel {
 			moments[i] = [2]T{T(mean), T(inv)}
 		}
 	})
-	columns := b.eachOf(func(c *compute.Call) (int, int) {
+	columns := b.eachColumn(func(c *compute.Call) (int, int) {
 		return c.Out.Elems(), len(moments)
 	}, func(c *compute.Call, lo, hi, _ int) {
-		out, x, dy, n := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), c.Out.Elems()
-		clear(out[lo:hi])
-		for i, m := range moments {
-			b.k.AddNormProducts(out[lo:hi], x[i*n+lo:i*n+hi], dy[i*n+lo:i*n+hi], m[0], m[1])
+		if x, dy := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]); len(moments) > 0 {
+			b.k.SumNormProducts(tensor.Data[T](c.Out)[lo:hi], x[lo:], dy[lo:], moments, c.Out.Elems())
+			return
 		}
+		clear(tensor.Data[T](c.Out)[lo:hi])
 	})
 	return func(c *compute.Call) error {
 		s := c.In[0].Shape()

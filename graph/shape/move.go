@@ -36,6 +36,21 @@ func Reshape(dst, x, to Shape) (Shape, error) {
 	return nil, fmt.Errorf("cannot give %v the shape %v: %d elements do not fill it", x, to, n)
 }
 
+// Inferable reports whether Reshape can give a value the shape s: at most one dim
+// is dynamic, and none 0, beside which the dynamic one could be anything.
+func Inferable(s Shape) bool {
+	dynamic := 0
+	for _, d := range s {
+		if d == 0 {
+			return false
+		}
+		if d == tensor.Dynamic {
+			dynamic++
+		}
+	}
+	return dynamic <= 1
+}
+
 // ReshapeLike is x, if dy has as many elements.
 func ReshapeLike(dst, dy, x Shape) (Shape, error) {
 	if dy.Static() != x.Static() || dy.Elems() != x.Elems() {

@@ -36,7 +36,7 @@ type family struct {
 
 // packages are the families by the name of the package that they belong to.
 var packages = map[string][]family{
-	"kernel": {{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}, {"rows", rows}},
+	"kernel": {{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}, {"rows", rows}, {"columns", columns}},
 	"vector": {{"update", updates}},
 }
 

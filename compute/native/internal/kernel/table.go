@@ -43,8 +43,10 @@ type Table[T tensor.Float] struct {
 	ScaleMul  func(out, x, gain []T, alpha T)
 	// NormGrad is (t - shift - (x - mean)·slope)·inv.
 	NormGrad func(out, t, x []T, mean, inv, shift, slope T)
-	// AddNormProducts adds (x - mean)·inv·dy to out.
-	AddNormProducts func(out, x, dy []T, mean, inv T)
+	// SumRows sums over rows that lie stride apart, in their order. SumNormProducts
+	// is Σ (x - mean)·inv·dy, moments being mean and inv of every row.
+	SumRows         func(out, x []T, rows, stride int)
+	SumNormProducts func(out, x, dy []T, moments [][2]T, stride int)
 
 	// Gather copies the rows of dim elements that ids name, one after the other.
 	// Fetch has rows brought near that are about to be used.
@@ -74,7 +76,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 		ReluGrad: reluGrad[T], SigmoidGrad: sigmoidGrad[T], TanhGrad: tanhGrad[T],
 		SquareGrad: squareGrad[T], LeakyReluGrad: leakyReluGrad[T], SoftmaxGrad: softmaxGrad[T],
 		Normalize: normalize[T], ScaleMul: scaleMul[T],
-		NormGrad: normGrad[T], AddNormProducts: addNormProducts[T],
+		NormGrad: normGrad[T], SumRows: sumRows[T], SumNormProducts: sumNormProducts[T],
 		Gather: gather[T], Fetch: fetch[T],
 		Sum: sum[T], Dot: dot[T], Squares: squares[T], Max: maximum[T],
 	}
@@ -111,7 +113,7 @@ func assemble(t *Table[float32]) {
 	t.SiluGrad, t.GeluGrad = fast2(siluGradAVX, t.SiluGrad), fast2(geluGradAVX, t.GeluGrad)
 	t.LeakyReluGrad, t.SoftmaxGrad = fast2s(leakyReluGradAVX, t.LeakyReluGrad), fast2s(softmaxGradAVX, t.SoftmaxGrad)
 	t.Normalize, t.ScaleMul = normalizeFast, fast2s(scaleMulAVX, t.ScaleMul)
-	t.NormGrad, t.AddNormProducts = normGradFast, addNormProductsFast
+	t.NormGrad, t.SumRows, t.SumNormProducts = normGradFast, sumRowsFast, sumNormProductsFast
 	t.Gather, t.Fetch = gatherFast, fetchFast
 	t.Sum, t.Dot, t.Squares, t.ExpSum, t.Max = sumFast, dotFast, squaresFast, expSumFast, maximumFast
 }
@@ -188,13 +190,4 @@ func normGradFast(out, t, x []float32, mean, inv, shift, slope float32) {
 		normGradAVX(&out[0], &t[0], &x[0], n, mean, inv, shift, slope)
 	}
 	normGrad(out[n:], t[n:], x[n:], mean, inv, shift, slope)
-}
-
-func addNormProductsFast(out, x, dy []float32, mean, inv float32) {
-	x, dy = x[:len(out)], dy[:len(out)]
-	n := len(out) &^ 7
-	if n > 0 {
-		addNormProductsAVX(&out[0], &out[0], &x[0], &dy[0], n, mean, inv)
-	}
-	addNormProducts(out[n:], x[n:], dy[n:], mean, inv)
 }

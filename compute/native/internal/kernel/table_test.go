@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -57,7 +58,7 @@ func TestAssemblyHasTheBitsOfGo(t *testing.T) {
 	fast, plain := reflect.ValueOf(For[float32](true)).Elem(), reflect.ValueOf(For[float32](false)).Elem()
 	for f := range fast.NumField() {
 		name := fast.Type().Field(f).Name
-		if fast.Field(f).Kind() != reflect.Func || name == "Gather" || name == "Fetch" {
+		if fast.Field(f).Kind() != reflect.Func || name == "Gather" || name == "Fetch" || strings.HasPrefix(name, "Sum") && name != "Sum" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
