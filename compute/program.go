@@ -36,7 +36,30 @@ type Options struct {
 	// InPlace lists the inputs whose memory the result may take over when
 	// nothing reads them later; only asked with Reuse. May be nil.
 	InPlace func(n *graph.Node) []int
+	// Fuse names the nodes that are computed in one go, and Fused returns what
+	// does. Both may be nil.
+	Fuse  func(seg *graph.Segment) []Group
+	Fused func(g Group) (GroupKernel, error)
 }
+
+// Group is nodes of a segment that one kernel computes, where the last of them
+// stands.
+//
+// Guarantees that Fuse must give: (1) the nodes are in the order of the segment
+// and all but the last are read by a later one of the group; (2) no other node
+// reads one of them before the last stands; (3) all have the dtype and the shape
+// of the last, whatever the batch.
+type Group struct {
+	Nodes []*graph.Node
+	// Kept says of every node whether its value is read outside the group or is an
+	// output; the last is kept. A value that is not gets a shape and no memory.
+	Kept []bool
+	// InPlace are inputs whose memory the last result may take over.
+	InPlace []*graph.Node
+}
+
+// GroupKernel computes the operators of a group, a Call each in their order.
+type GroupKernel func(calls []*Call) error
 
 // Build compiles a segment to a program that calls one kernel a node, in
 // order. It does what every backend needs: it checks the segment, finds the
@@ -52,17 +75,8 @@ func Build(seg *graph.Segment, o Options) (Program, error) {
 	for i, n := range seg.In {
 		index[n] = i
 	}
-	for i, n := range seg.Nodes {
-		s, err := newStep(seg, n, index, o)
-		if err != nil {
-			return nil, err
-		}
-		s.dst = len(seg.In) + i
-		if isUpdate(n.Op) {
-			s.dst = s.args[0] // the result is the variable
-		}
-		index[n] = s.dst
-		p.steps = append(p.steps, s)
+	if err := p.addSteps(index, o); err != nil {
+		return nil, fmt.Errorf("compute: segment %q: %w", seg.Name, err)
 	}
 	for _, n := range seg.Out {
 		v, ok := index[n]
@@ -93,124 +107,6 @@ type program struct {
 	vals  []*tensor.Tensor // inputs, then nodes
 }
 
-type step struct {
-	call   Call
-	kernel Kernel
-	args   []int // of vals
-	dst    int   // of vals
-	view   bool  // the result is the first input in another shape
-	shape  tensor.Shape
-	room   []tensor.Shape // for the shapes of the inputs
-}
-
-func newStep(seg *graph.Segment, n *graph.Node, index map[*graph.Node]int, o Options) (step, error) {
-	fail := func(err error) (step, error) {
-		return step{}, fmt.Errorf("compute: segment %q: %w", seg.Name, nodeError(n, err))
-	}
-	n = Effective(seg, n)
-	s := step{call: Call{Node: n, In: make([]*tensor.Tensor, len(n.In))}, shape: make(tensor.Shape, 0, 8)}
-	s.room = make([]tensor.Shape, 0, len(n.In))
-	for _, a := range n.In {
-		v, ok := index[a]
-		if !ok {
-			return fail(fmt.Errorf("reads %q, which is neither an earlier node nor an input of the segment", a.Name))
-		}
-		s.args = append(s.args, v)
-	}
-	if err := checkSignature(n); err != nil {
-		return fail(err)
-	}
-	var err error
-	if s.kernel, err = o.Kernel(n); err != nil {
-		return fail(err)
-	}
-	return s, nil
-}
-
-// assign gives every inner value a tensor. A value that is an output gets the
-// caller's tensor at every Run instead.
-func (p *program) assign(o Options) {
-	nIn := len(p.seg.In)
-	inner := func(v int) bool { return v >= nIn && !slices.Contains(p.outs, v) }
-	owner := make([]int, len(p.vals)) // the value whose memory a value lies in
-	for v := range owner {
-		owner[v] = v
-	}
-	for i := range p.steps {
-		if s := &p.steps[i]; o.Reuse && inner(s.dst) && isView(s.call.Node.Op) {
-			s.view = true
-			owner[s.dst] = owner[s.args[0]]
-		}
-	}
-	last := make([]int, len(p.vals)) // the step that reads a value's memory last
-	for i, s := range p.steps {
-		last[owner[s.dst]] = max(last[owner[s.dst]], i)
-		for _, a := range s.args {
-			last[owner[a]] = i
-		}
-	}
-	free := make(map[tensor.DType][]*tensor.Tensor)
-	for i, s := range p.steps {
-		owners := make([]int, 0, len(s.args)+1)
-		for _, a := range s.args {
-			owners = append(owners, owner[a])
-		}
-		n := s.call.Node
-		switch {
-		case !inner(s.dst):
-		case s.view:
-			p.vals[s.dst] = tensor.New(n.DType, 0)
-			owners = append(owners, owner[s.dst])
-		default:
-			p.vals[s.dst] = p.memory(&s, owners, o, free, last, i, inner)
-			owners = append(owners, s.dst)
-		}
-		p.release(free, owners, last, i, inner, o.Reuse)
-	}
-}
-
-// isView reports whether an operator changes nothing but the shape.
-func isView(op graph.Op) bool { return op == graph.Reshape || op == graph.ReshapeLike }
-
-// memory returns the tensor for the result of step i: an input's that it may
-// overwrite, one that nothing reads any more, or a new one.
-func (p *program) memory(s *step, owners []int, o Options, free map[tensor.DType][]*tensor.Tensor, last []int, i int, inner func(int) bool) *tensor.Tensor {
-	d := s.call.Node.DType
-	if v := p.inPlace(s, owners, o, last, i, inner); v >= 0 {
-		last[v] = -1 // taken over: not to be released
-		return p.vals[v]
-	}
-	if f := free[d]; len(f) > 0 {
-		free[d] = f[:len(f)-1]
-		return f[len(f)-1]
-	}
-	return tensor.New(d, 0)
-}
-
-// inPlace returns the owner of the input whose memory step i may overwrite, or -1.
-func (p *program) inPlace(s *step, owners []int, o Options, last []int, i int, inner func(int) bool) int {
-	if !o.Reuse || o.InPlace == nil {
-		return -1
-	}
-	for _, k := range o.InPlace(s.call.Node) {
-		v := owners[k]
-		if inner(v) && last[v] == i && p.vals[v].DType() == s.call.Node.DType {
-			return v
-		}
-	}
-	return -1
-}
-
-func (p *program) release(free map[tensor.DType][]*tensor.Tensor, vals, last []int, i int, inner func(int) bool, reuse bool) {
-	for _, v := range vals {
-		if reuse && inner(v) && last[v] == i {
-			last[v] = -1
-			d := p.vals[v].DType()
-			free[d] = append(free[d], p.vals[v])
-		}
-	}
-}
-
 // Run implements Program.
 func (p *program) Run(stepOfRun int64, in, out []*tensor.Tensor) error {
 	if err := p.bind(in, out); err != nil {
@@ -218,32 +114,11 @@ func (p *program) Run(stepOfRun int64, in, out []*tensor.Tensor) error {
 	}
 	for i := range p.steps {
 		s := &p.steps[i]
-		if err := s.run(p.vals, stepOfRun); err != nil {
-			return fmt.Errorf("compute: segment %q: %w", p.seg.Name, nodeError(s.call.Node, err))
+		if n, err := s.run(p.vals, stepOfRun); err != nil {
+			return fmt.Errorf("compute: segment %q: %w", p.seg.Name, nodeError(n, err))
 		}
 	}
 	return nil
-}
-
-func (s *step) run(vals []*tensor.Tensor, stepOfRun int64) error {
-	c := &s.call
-	for k, v := range s.args {
-		c.In[k] = vals[v]
-	}
-	c.Step, c.Out = stepOfRun, vals[s.dst]
-	shape, err := shapeOf(s.shape[:0], c.Node, c.In, s.room)
-	if err != nil {
-		return err
-	}
-	s.shape = shape
-	if s.view {
-		c.Out.View(c.In[0], shape...)
-		return nil
-	}
-	if !isUpdate(c.Node.Op) {
-		c.Out.Resize(shape...)
-	}
-	return s.kernel(c)
 }
 
 // bind checks the tensors of the caller against the segment and puts them in

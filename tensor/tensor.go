@@ -130,6 +130,13 @@ func (t *Tensor) View(x *Tensor, shape ...int) {
 	t.elems, t.mem = x.elems, x.mem
 }
 
+// Outline gives t a shape and no memory: reading it panics. It stands for a value
+// of which only the shape is asked.
+func (t *Tensor) Outline(shape ...int) {
+	t.shape = append(t.shape[:0], shape...)
+	t.elems, t.mem = t.shape.Elems(), nil
+}
+
 // Scalar returns the single element of a float tensor as float64.
 func (t *Tensor) Scalar() float64 {
 	if t.dtype == F32 {
