@@ -8,9 +8,9 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// unary returns the kernel of an operator that treats every element alone,
-// from one input or from two of the same shape; nil for others.
-func (b *builder[T]) unary(n *graph.Node) compute.Kernel {
+// unary returns an operator that treats every element alone, from one input or
+// from two of the same shape; nil for others.
+func (b *builder[T]) unary(n *graph.Node) *pointwise[T] {
 	k, alpha := b.k, T(n.Attr.Alpha)
 	switch n.Op {
 	case graph.Scale:
@@ -43,7 +43,7 @@ func (b *builder[T]) unary(n *graph.Node) compute.Kernel {
 	return b.unaryGrad(n)
 }
 
-func (b *builder[T]) unaryGrad(n *graph.Node) compute.Kernel {
+func (b *builder[T]) unaryGrad(n *graph.Node) *pointwise[T] {
 	k, alpha := b.k, T(n.Attr.Alpha)
 	switch n.Op {
 	case graph.ReluGrad:
@@ -66,15 +66,30 @@ func (b *builder[T]) unaryGrad(n *graph.Node) compute.Kernel {
 	return nil
 }
 
-func (b *builder[T]) one(cost int, f func(out, x []T)) compute.Kernel {
-	return b.each(cost, func(c *compute.Call, lo, hi, _ int) {
-		f(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi])
-	})
+// pointwise is an operator on elements: run computes as many as out has. An
+// input has as many, or one where the operator broadcasts.
+type pointwise[T tensor.Float] struct {
+	inputs, cost int
+	run          func(out, x, y, z []T)
 }
 
-func (b *builder[T]) two(cost int, f func(out, x, y []T)) compute.Kernel {
-	return b.each(cost, func(c *compute.Call, lo, hi, _ int) {
-		f(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi], tensor.Data[T](c.In[1])[lo:hi])
+func (b *builder[T]) one(cost int, f func(out, x []T)) *pointwise[T] {
+	return &pointwise[T]{1, cost, func(out, x, _, _ []T) { f(out, x) }}
+}
+
+func (b *builder[T]) two(cost int, f func(out, x, y []T)) *pointwise[T] {
+	return &pointwise[T]{2, cost, func(out, x, y, _ []T) { f(out, x, y) }}
+}
+
+// elements returns the kernel of an operator that treats every element alone.
+func (b *builder[T]) elements(n *graph.Node) compute.Kernel {
+	p := b.unary(n)
+	if p == nil {
+		return nil
+	}
+	return b.each(p.cost, func(c *compute.Call, lo, hi, _ int) {
+		y := tensor.Data[T](c.In[p.inputs-1])[lo:hi]
+		p.run(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi], y, nil)
 	})
 }
 

@@ -37,6 +37,7 @@ type matMul[T tensor.Float] struct {
 	rows, cols      int
 	stepM, stepN    int
 	out, left, back []T
+	then            *chain[T] // what is done to parts of the result; nil: nothing
 }
 
 // view is the operand of rows × cols, stored transposed or not.
@@ -48,6 +49,12 @@ func view[T tensor.Float](data []T, rows, cols int, trans bool) kernel.Matrix[T]
 }
 
 func (p *matMul[T]) run(c *compute.Call) error {
+	p.multiply(c, tensor.Data[T](c.Out))
+	return nil
+}
+
+// multiply computes a call, whose result may be elsewhere than in its Out.
+func (p *matMul[T]) multiply(c *compute.Call, out []T) {
 	at, sa, so := c.Node.Attr, c.In[0].Shape(), c.Out.Shape()
 	p.ta, p.tb = at.TransA, at.TransB
 	p.m, p.n = so[len(so)-2], so[len(so)-1]
@@ -60,14 +67,12 @@ func (p *matMul[T]) run(c *compute.Call) error {
 	if p.shared && !p.ta {
 		p.m, p.batch = p.m*p.batch, 1 // the rows of all are rows of one
 	}
-	p.out, p.left, p.back = tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
-	if p.batch*p.m*p.n == 0 {
-		return nil
+	p.out, p.left, p.back = out, tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
+	if p.batch*p.m*p.n > 0 {
+		p.grid()
+		p.b.team.spread(p.batch*p.rows*p.cols, p)
 	}
-	p.grid()
-	p.b.team.spread(p.batch*p.rows*p.cols, p)
 	p.out, p.left, p.back = nil, nil, nil
-	return nil
 }
 
 // grid chooses how to cut one product: not at all if there are many or they are
@@ -115,11 +120,25 @@ func (p *matMul[T]) part(i, worker int) {
 	a, b := view(left, p.m, p.k, p.ta), view(back, p.k, p.n, p.tb)
 	i0, i1 := min(p.m, row*p.stepM), min(p.m, (row+1)*p.stepM)
 	j0, j1 := min(p.n, col*p.stepN), min(p.n, (col+1)*p.stepN)
-	product := &p.b.work[worker].product
+	w := &p.b.work[worker]
+	product := &w.product
 	if p.n > 1 {
+		if p.then != nil {
+			w.tail.chain, w.tail.row, w.tail.width = p.then, batch*p.m, p.n
+			product.After = &w.tail
+		}
 		product.Multiply(out, p.n, a, b, i0, i1, j0, j1, p.k)
+		product.After, w.tail.chain = nil, nil
 		return
 	}
+	p.column(product, out, left, back, i0, i1, j0, j1)
+	if p.then != nil && j0 < j1 {
+		p.then.run(batch*p.m+i0, batch*p.m+i1, worker)
+	}
+}
+
+// column computes rows of a product that is one column.
+func (p *matMul[T]) column(product *kernel.Product[T], out, left, back []T, i0, i1, j0, j1 int) {
 	// A column is a row of the transposed product, or dot products.
 	if j0 == j1 {
 		return

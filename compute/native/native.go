@@ -68,20 +68,31 @@ func (b *Backend) Hold() (release func()) {
 
 // Compile makes a program whose inner values share memory by lifetime.
 func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
-	p, err := compute.Build(seg, compute.Options{Reuse: true, InPlace: inPlace, Kernel: func(n *graph.Node) (compute.Kernel, error) {
-		k := b.f32.kernel(n)
-		if floatType(n) == tensor.F64 {
-			k = b.f64.kernel(n)
-		}
-		if k == nil {
-			return nil, fmt.Errorf("backend native has no such operator")
-		}
-		return k, nil
-	}})
+	p, err := compute.Build(seg, compute.Options{
+		Reuse: true, InPlace: inPlace, Fuse: b.f32.fuse, Fused: b.fused,
+		Kernel: func(n *graph.Node) (compute.Kernel, error) {
+			k := b.f32.kernel(n)
+			if floatType(n) == tensor.F64 {
+				k = b.f64.kernel(n)
+			}
+			if k == nil {
+				return nil, fmt.Errorf("backend native has no such operator")
+			}
+			return k, nil
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &program{p, b.team}, nil
+}
+
+// fused returns the kernel of a group.
+func (b *Backend) fused(g compute.Group) (compute.GroupKernel, error) {
+	if g.Nodes[0].DType == tensor.F64 {
+		return b.f64.chain(g), nil
+	}
+	return b.f32.chain(g), nil
 }
 
 // floatType is the dtype that a node computes in: that of its result or, where
@@ -118,12 +129,15 @@ type builder[T tensor.Float] struct {
 type scratch[T tensor.Float] struct {
 	product kernel.Product[T]
 	a, b    []T
+	links   []T // what the links of a chain hand on
+	tail    tail[T]
 }
 
 func newBuilder[T tensor.Float](t *team, asm bool) *builder[T] {
 	b := &builder[T]{team: t, k: kernel.For[T](asm), work: make([]scratch[T], t.size)}
 	for i := range b.work {
 		b.work[i].product.Tile = b.k.Tile
+		b.work[i].tail.worker = i
 	}
 	return b
 }
@@ -139,7 +153,7 @@ func grow[T any](s []T, n int) []T {
 // kernel returns what computes a node, nil if there is nothing.
 func (b *builder[T]) kernel(n *graph.Node) compute.Kernel {
 	for _, family := range []func(*graph.Node) compute.Kernel{
-		b.unary, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images, b.updates,
+		b.elements, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images, b.updates,
 	} {
 		if k := family(n); k != nil {
 			return k

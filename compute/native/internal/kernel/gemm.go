@@ -31,7 +31,11 @@ func (m Matrix[T]) from(i, j int) Matrix[T] {
 type Product[T tensor.Float] struct {
 	Tile *Tile[T]
 	// Add makes Multiply add to what c holds.
-	Add    bool
+	Add bool
+	// After is told of every block of c, of rows [i0, i1) and columns [j0, j1),
+	// once it is done and still near. nil: nobody is.
+	After interface{ Block(i0, i1, j0, j1 int) }
+
 	a, b   []T
 	corner []T // a tile of c on its way to the edge
 }
@@ -67,6 +71,9 @@ func (p *Product[T]) Multiply(c []T, ld int, a, b Matrix[T], i0, i1, j0, j1, k i
 		for i := 0; i < m && !p.Add; i++ {
 			clear(c[i*ld : i*ld+n])
 		}
+		if p.After != nil {
+			p.After.Block(i0, i1, j0, j1)
+		}
 		return
 	}
 	a, b = a.from(i0, 0), b.from(0, j0)
@@ -88,6 +95,9 @@ func (p *Product[T]) Multiply(c []T, ld int, a, b Matrix[T], i0, i1, j0, j1, k i
 			for i := 0; i < m; i += blockM {
 				mb := min(blockM, m-i)
 				p.block(c[i*ld+j:], ld, a.from(i, l), b.from(l, j), mb, nb, kb, p.Add || l > 0, packA, packB, m > blockM)
+				if p.After != nil && l+kb == k {
+					p.After.Block(i0+i, i0+i+mb, j0+j, j0+j+nb)
+				}
 			}
 		}
 	}
