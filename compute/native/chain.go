@@ -11,7 +11,7 @@ import (
 
 // linkChunk is how many elements go through all links of a chain at a time: what
 // the links hand on stays in the first cache.
-const linkChunk = 1024
+const linkChunk = 2048
 
 // chain computes a group: element-wise operators, each a link, on some elements
 // after the other; behind a product of matrices, on each block of it.
@@ -22,8 +22,7 @@ type chain[T tensor.Float] struct {
 	to    int        // which call's memory the product goes to: the first that is kept
 	links []link[T]
 	cost  int
-	calls []*compute.Call // of the links
-	lead  []T             // the result of first
+	lead  []T // the result of first
 }
 
 // link is one operator of a chain.
@@ -32,6 +31,18 @@ type link[T tensor.Float] struct {
 	args [operandsMax]source
 	kept bool
 	room int // where in the scratch memory its result is, if not kept
+
+	// During a call: the memory of the result, if kept, and the operands.
+	out     []T
+	operand [operandsMax]operand[T]
+	period  int // of the operands that repeat, the shortest; 0: none does
+}
+
+// operand is where the elements of one operand are.
+type operand[T tensor.Float] struct {
+	data   []T // nil: in the scratch memory, from room on
+	room   int
+	period int // 0: as many as the result has; else it repeats
 }
 
 // source is where an operand comes from.
@@ -70,14 +81,15 @@ func (c *chain[T]) compute(calls []*compute.Call) error {
 	if err := sameShape(calls); err != nil {
 		return err
 	}
-	if c.calls = calls; c.first != nil {
-		c.calls = calls[1:]
+	if c.first != nil {
 		c.lead = tensor.Data[T](calls[c.to].Out)
+		c.bind(calls[1:])
 		c.first.multiply(calls[0], c.lead)
 	} else {
+		c.bind(calls)
 		c.spread(nil, calls[0].Out.Elems(), c.cost)
 	}
-	c.calls, c.lead = nil, nil
+	c.release()
 	return nil
 }
 
@@ -91,6 +103,45 @@ func sameShape(calls []*compute.Call) error {
 	return nil
 }
 
+// bind finds the memory that the links read and write.
+func (c *chain[T]) bind(calls []*compute.Call) {
+	n := calls[len(calls)-1].Out.Elems()
+	for i := range c.links {
+		l := &c.links[i]
+		l.out, l.period = nil, 0
+		if l.kept {
+			l.out = tensor.Data[T](calls[i].Out)
+		}
+		for k := range l.inputs {
+			o := operand[T]{}
+			switch s := l.args[k]; {
+			case s == lead:
+				o.data = c.lead
+			case s >= 0 && c.links[s].kept:
+				o.data = c.links[s].out
+			case s >= 0:
+				o.room = c.links[s].room
+			default:
+				if o.data = tensor.Data[T](calls[i].In[k]); len(o.data) != n {
+					o.period = len(o.data)
+				}
+			}
+			if o.period > 1 && (l.period == 0 || o.period < l.period) {
+				l.period = o.period
+			}
+			l.operand[k] = o
+		}
+	}
+}
+
+// release forgets what bind found.
+func (c *chain[T]) release() {
+	for i := range c.links {
+		c.links[i].out, c.links[i].operand = nil, [operandsMax]operand[T]{}
+	}
+	c.lead = nil
+}
+
 // run computes elements lo to hi, counted over the whole result.
 func (c *chain[T]) run(lo, hi, worker int) {
 	w := &c.b.work[worker]
@@ -98,57 +149,44 @@ func (c *chain[T]) run(lo, hi, worker int) {
 	for ; lo < hi; lo += linkChunk {
 		end := min(hi, lo+linkChunk)
 		for i := range c.links {
-			c.link(w.links, i, lo, end)
+			c.links[i].compute(w.links, lo, end)
 		}
 	}
 }
 
-// link computes elements lo to hi of one link, piece by piece if an operand
-// repeats within them.
-func (c *chain[T]) link(links []T, i, lo, hi int) {
-	l, call := &c.links[i], c.calls[i]
-	out := links[l.room : l.room+hi-lo]
+// compute computes elements lo to hi, run by run of what repeats least.
+func (l *link[T]) compute(scratch []T, lo, hi int) {
+	out := scratch[l.room : l.room+hi-lo]
 	if l.kept {
-		out = tensor.Data[T](call.Out)[lo:hi]
+		out = l.out[lo:hi]
+	}
+	if l.period == 0 {
+		l.run(out, l.piece(0, scratch, lo, lo, hi), l.piece(1, scratch, lo, lo, hi), l.piece(2, scratch, lo, lo, hi))
+		return
 	}
 	for at := lo; at < hi; {
-		end := hi
-		var x [operandsMax][]T
-		for k := range l.inputs {
-			switch s := l.args[k]; {
-			case s == lead:
-				x[k] = c.lead[at:]
-			case s >= 0 && c.links[s].kept:
-				x[k] = tensor.Data[T](c.calls[s].Out)[at:]
-			case s >= 0:
-				x[k] = links[c.links[s].room+at-lo:]
-			default:
-				x[k] = repeated(tensor.Data[T](call.In[k]), call.Out.Elems(), at)
-			}
-			if len(x[k]) > 1 {
-				end = min(end, at+len(x[k]))
-			}
-		}
-		for k := range l.inputs {
-			if len(x[k]) > 1 || end-at == 1 {
-				x[k] = x[k][:end-at]
-			}
-		}
-		l.run(out[at-lo:end-lo], x[0], x[1], x[2])
+		end := min(hi, at+l.period-at%l.period)
+		l.run(out[at-lo:end-lo], l.piece(0, scratch, lo, at, end), l.piece(1, scratch, lo, at, end), l.piece(2, scratch, lo, at, end))
 		at = end
 	}
 }
 
-// repeated returns an operand of n elements from element at on: up to its end if
-// it repeats, and its only element if it has one.
-func repeated[T any](x []T, n, at int) []T {
-	switch len(x) {
-	case n:
-		return x[at:]
-	case 1:
-		return x
+// piece returns elements at to end of operand k, lo being where the scratch
+// memory begins.
+func (l *link[T]) piece(k int, scratch []T, lo, at, end int) []T {
+	o := &l.operand[k]
+	switch {
+	case k >= l.inputs:
+		return nil
+	case o.data == nil:
+		return scratch[o.room+at-lo : o.room+end-lo]
+	case o.period == 0:
+		return o.data[at:end]
+	case o.period == 1:
+		return o.data
 	}
-	return x[at%len(x):]
+	from := at % o.period
+	return o.data[from : from+end-at]
 }
 
 // tail runs a chain on the blocks of a product.
