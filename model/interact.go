@@ -50,17 +50,16 @@ func split(cols []Column) (dense, ragged []Column) {
 	return dense, ragged
 }
 
-// vectors returns the embeddings of all entries of ragged columns, [B F dim],
-// and F.
-func vectors(g *graph.Graph, c Config, ragged []Column) (x *graph.Node, fields int) {
-	var parts []*graph.Node
+// vectors returns the embeddings of all entries of ragged columns, [B F dim] for
+// each column, and the sum of the F.
+func vectors(g *graph.Graph, c Config, ragged []Column) (parts []*graph.Node, fields int) {
 	for _, col := range ragged {
 		x := g.Ragged(col.Name)
 		rows := g.GatherRows(g.Table(each("embed", col, ragged), embedding(c), col.Dim, c.Dim), x.Keys())
 		parts = append(parts, g.Reshape(g.Gather(rows, x.Pos()), tensor.Dynamic, col.PerRow, c.Dim))
 		fields += col.PerRow
 	}
-	return join(g, parts), fields
+	return parts, fields
 }
 
 // join is Concat, which one value alone does not need.
@@ -87,7 +86,8 @@ func denseInputs(g *graph.Graph, dense []Column) (parts []*graph.Node, width int
 func wideAndDeep(g *graph.Graph, c Config) (logit, embedded *graph.Node) {
 	dense, ragged := split(c.Inputs)
 	deep, width := denseInputs(g, dense)
-	embedded, fields := vectors(g, c, ragged)
+	parts, fields := vectors(g, c, ragged)
+	embedded = join(g, parts)
 	deep = append(deep, g.Reshape(embedded, tensor.Dynamic, fields*c.Dim))
 	width += fields * c.Dim
 	logit = layers(g, join(g, deep), "", 1, append([]int{width}, c.Hidden...), 1, c.Seed)
@@ -120,7 +120,7 @@ func DLRM(g *graph.Graph, c Config) graph.Model {
 	parts, width := denseInputs(g, dense)
 	bottom := g.Relu(layers(g, join(g, parts), "bottom.", 1, append([]int{width}, c.Bottom...), c.Dim, c.Seed))
 	embedded, fields := vectors(g, c, ragged)
-	all := g.Concat(g.Reshape(bottom, tensor.Dynamic, 1, c.Dim), embedded)
+	all := g.Concat(append([]*graph.Node{g.Reshape(bottom, tensor.Dynamic, 1, c.Dim)}, embedded...)...)
 	width = c.Dim + (fields+1)*fields/2
 	top := g.Concat(bottom, g.DotInteraction(all))
 	return binary(g, c, layers(g, top, "", 1, append([]int{width}, c.Hidden...), 1, c.Seed))
