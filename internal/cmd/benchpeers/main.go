@@ -194,7 +194,9 @@ func (c *config) peer(ctx context.Context, g group) (map[string]float64, error) 
 // output runs a command and returns what it prints; an error has its last words.
 func output(ctx context.Context, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), env...)
+	// OpenBLAS picks its kernels for the processor, if no setting picks others.
+	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OPENBLAS_") })
+	cmd.Env = append(own, env...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	text, err := cmd.Output()
