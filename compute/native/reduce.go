@@ -60,11 +60,7 @@ func (b *builder[T]) sum() compute.Kernel {
 		if err := blocks(c); err != nil {
 			return err
 		}
-		total := 0.0
-		for _, s := range sums {
-			total += s
-		}
-		c.Out.SetScalar(total)
+		c.Out.SetScalar(total(sums))
 		return nil
 	}
 }

@@ -25,7 +25,8 @@ import (
 // generator builds the functions of one file.
 type generator struct {
 	*build.Context
-	constants map[uint32]operand.Mem // by bits, 8 times each
+	double    bool                   // vectors hold 4 float64, not 8 float32
+	constants map[string]operand.Mem // by name
 }
 
 // family is one pair of files.
@@ -36,7 +37,10 @@ type family struct {
 
 // packages are the families by the name of the package that they belong to.
 var packages = map[string][]family{
-	"kernel": {{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}, {"rows", rows}},
+	"kernel": {
+		{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}, {"choices", choices},
+		{"images", images}, {"rows", rows},
+	},
 	"vector": {{"update", updates}},
 }
 
@@ -55,7 +59,7 @@ func main() {
 }
 
 func write(dir string, f family) error {
-	g := &generator{build.NewContext(), map[uint32]operand.Mem{}}
+	g := &generator{Context: build.NewContext(), constants: map[string]operand.Mem{}}
 	f.build(g)
 	file, err := g.Result()
 	if err != nil {

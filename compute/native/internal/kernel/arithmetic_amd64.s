@@ -4,101 +4,1177 @@
 
 #include "textflag.h"
 
-// func addAVX(out *float32, a *float32, b *float32, n int)
+// func addAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·addAVX(SB), NOSPLIT, $0-32
+TEXT ·addAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
 	VZEROUPPER
 	RET
 
-// func subAVX(out *float32, a *float32, b *float32, n int)
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VADDPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VADDPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+DATA masks8<>+0(SB)/8, $0xffffffffffffffff
+DATA masks8<>+8(SB)/8, $0xffffffffffffffff
+DATA masks8<>+16(SB)/8, $0xffffffffffffffff
+DATA masks8<>+24(SB)/8, $0xffffffffffffffff
+DATA masks8<>+32(SB)/8, $0xffffffffffffffff
+DATA masks8<>+40(SB)/8, $0xffffffffffffffff
+DATA masks8<>+48(SB)/8, $0xffffffffffffffff
+DATA masks8<>+56(SB)/8, $0xffffffffffffffff
+DATA masks8<>+64(SB)/8, $0x0000000000000000
+DATA masks8<>+72(SB)/8, $0x0000000000000000
+DATA masks8<>+80(SB)/8, $0x0000000000000000
+DATA masks8<>+88(SB)/8, $0x0000000000000000
+DATA masks8<>+96(SB)/8, $0x0000000000000000
+DATA masks8<>+104(SB)/8, $0x0000000000000000
+DATA masks8<>+112(SB)/8, $0x0000000000000000
+DATA masks8<>+120(SB)/8, $0x0000000000000000
+GLOBL masks8<>(SB), RODATA|NOPTR, $128
+
+DATA masks4<>+0(SB)/8, $0xffffffffffffffff
+DATA masks4<>+8(SB)/8, $0xffffffffffffffff
+DATA masks4<>+16(SB)/8, $0xffffffffffffffff
+DATA masks4<>+24(SB)/8, $0xffffffffffffffff
+DATA masks4<>+32(SB)/8, $0x0000000000000000
+DATA masks4<>+40(SB)/8, $0x0000000000000000
+DATA masks4<>+48(SB)/8, $0x0000000000000000
+DATA masks4<>+56(SB)/8, $0x0000000000000000
+GLOBL masks4<>(SB), RODATA|NOPTR, $64
+
+// func subAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·subAVX(SB), NOSPLIT, $0-32
+TEXT ·subAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VSUBPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
 	VZEROUPPER
 	RET
 
-// func mulAVX(out *float32, a *float32, b *float32, n int)
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VSUBPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VSUBPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func mulAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·mulAVX(SB), NOSPLIT, $0-32
+TEXT ·mulAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
 	VZEROUPPER
 	RET
 
-// func divAVX(out *float32, a *float32, b *float32, n int)
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VMULPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func divAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·divAVX(SB), NOSPLIT, $0-32
+TEXT ·divAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VDIVPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VDIVPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
 	VZEROUPPER
 	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VDIVPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VDIVPS     Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VDIVPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VDIVPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func maximumAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·maximumAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMAXPS     Y2, Y1, Y3
+	VMAXPS     Y1, Y2, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VMAXPS     Y2, Y0, Y3
+	VMAXPS     Y0, Y2, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMAXPS     Y0, Y2, Y3
+	VMAXPS     Y2, Y0, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func minimumAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·minimumAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMINPS     Y2, Y1, Y3
+	VMINPS     Y1, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VMINPS     Y2, Y0, Y3
+	VMINPS     Y0, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMINPS     Y0, Y2, Y3
+	VMINPS     Y2, Y0, Y4
+	VORPS      Y4, Y3, Y3
+	VCMPPS     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func lessAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·lessAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VANDPS  k3f800000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VCMPPS     $0x11, Y2, Y1, Y1
+	VANDPS     k3f800000<>+0(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VCMPPS  $0x11, Y1, Y0, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VCMPPS     $0x11, Y2, Y0, Y0
+	VANDPS     k3f800000<>+0(SB), Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VCMPPS     $0x11, Y0, Y2, Y0
+	VANDPS     k3f800000<>+0(SB), Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+DATA k3f800000<>+0(SB)/4, $0x3f800000
+DATA k3f800000<>+4(SB)/4, $0x3f800000
+DATA k3f800000<>+8(SB)/4, $0x3f800000
+DATA k3f800000<>+12(SB)/4, $0x3f800000
+DATA k3f800000<>+16(SB)/4, $0x3f800000
+DATA k3f800000<>+20(SB)/4, $0x3f800000
+DATA k3f800000<>+24(SB)/4, $0x3f800000
+DATA k3f800000<>+28(SB)/4, $0x3f800000
+GLOBL k3f800000<>(SB), RODATA|NOPTR, $32
+
+// func lessEqualAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·lessEqualAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VANDPS  k3f800000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VCMPPS     $0x12, Y2, Y1, Y1
+	VANDPS     k3f800000<>+0(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VCMPPS  $0x12, Y1, Y0, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VCMPPS     $0x12, Y2, Y0, Y0
+	VANDPS     k3f800000<>+0(SB), Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VCMPPS     $0x12, Y0, Y2, Y0
+	VANDPS     k3f800000<>+0(SB), Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func equalAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·equalAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  k3f800000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VCMPPS     $0x00, Y2, Y1, Y1
+	VANDPS     k3f800000<>+0(SB), Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VCMPPS  $0x00, Y1, Y0, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(CX*4), Y1
+	VMASKMOVPS (DX)(BX*4), Y1, Y2
+	VCMPPS     $0x00, Y2, Y0, Y0
+	VANDPS     k3f800000<>+0(SB), Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VCMPPS     $0x00, Y0, Y2, Y0
+	VANDPS     k3f800000<>+0(SB), Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func whereAVX(out *float32, c *float32, x *float32, y *float32, n int, single int)
+// Requires: AVX
+TEXT ·whereAVX(SB), NOSPLIT, $0-48
+	MOVQ out+0(FP), AX
+	MOVQ c+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ single+40(FP), DI
+	CMPQ DI, $0x02
+	JE   form2
+	CMPQ DI, $0x04
+	JE   form4
+	CMPQ DI, $0x06
+	JE   form6
+	XORQ DI, DI
+	MOVQ SI, R8
+	ANDQ $-8, R8
+	JZ   tail0
+
+loop0:
+	VMOVUPS   (CX)(DI*4), Y0
+	VMOVUPS   (DX)(DI*4), Y1
+	VMOVUPS   (BX)(DI*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)(DI*4)
+	ADDQ      $0x08, DI
+	CMPQ      DI, R8
+	JNE       loop0
+
+tail0:
+	SUBQ       DI, SI
+	JZ         done0
+	NEGQ       SI
+	LEAQ       masks4<>+0(SB), R8
+	VMOVUPS    32(R8)(SI*4), Y0
+	VMASKMOVPS (CX)(DI*4), Y0, Y1
+	VMASKMOVPS (DX)(DI*4), Y0, Y2
+	VMASKMOVPS (BX)(DI*4), Y0, Y3
+	VCMPPS     $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS  Y1, Y2, Y3, Y1
+	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+
+done0:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         SI, DX
+	XORQ         SI, SI
+	MOVQ         DX, DI
+	ANDQ         $-8, DI
+	JZ           tail2
+
+loop2:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (BX)(SI*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	CMPQ      SI, DI
+	JNE       loop2
+
+tail2:
+	SUBQ       SI, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(DX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (BX)(SI*4), Y1, Y3
+	VCMPPS     $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS  Y2, Y0, Y3, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+done2:
+	VZEROUPPER
+	RET
+
+form4:
+	VBROADCASTSS (BX), Y0
+	MOVQ         SI, BX
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail4
+
+loop4:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	CMPQ      SI, DI
+	JNE       loop4
+
+tail4:
+	SUBQ       SI, BX
+	JZ         done4
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VCMPPS     $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS  Y2, Y3, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+done4:
+	VZEROUPPER
+	RET
+
+form6:
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS (BX), Y1
+	MOVQ         SI, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail6
+
+loop6:
+	VMOVUPS   (CX)(BX*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
+	JNE       loop6
+
+tail6:
+	SUBQ       BX, DX
+	JZ         done6
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y2
+	VMASKMOVPS (CX)(BX*4), Y2, Y3
+	VCMPPS     $0x04, k00000000<>+0(SB), Y3, Y3
+	VBLENDVPS  Y3, Y0, Y1, Y0
+	VMASKMOVPS Y0, Y2, (AX)(BX*4)
+
+done6:
+	VZEROUPPER
+	RET
+
+DATA k00000000<>+0(SB)/4, $0x00000000
+DATA k00000000<>+4(SB)/4, $0x00000000
+DATA k00000000<>+8(SB)/4, $0x00000000
+DATA k00000000<>+12(SB)/4, $0x00000000
+DATA k00000000<>+16(SB)/4, $0x00000000
+DATA k00000000<>+20(SB)/4, $0x00000000
+DATA k00000000<>+24(SB)/4, $0x00000000
+DATA k00000000<>+28(SB)/4, $0x00000000
+GLOBL k00000000<>(SB), RODATA|NOPTR, $32
 
 // func addScalarAVX(out *float32, x *float32, n int, alpha float32)
 // Requires: AVX
@@ -108,16 +1184,27 @@ TEXT ·addScalarAVX(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS alpha+24(FP), Y0
 	XORQ         BX, BX
-	SHRQ         $0x03, DX
-	JZ           done
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y1
 	VADDPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -131,16 +1218,27 @@ TEXT ·scaleAVX(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS alpha+24(FP), Y0
 	XORQ         BX, BX
-	SHRQ         $0x03, DX
-	JZ           done
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y1
 	VMULPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -155,8 +1253,9 @@ TEXT ·addScaledAVX(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y1
@@ -165,8 +1264,20 @@ loop:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VMULPS     Y0, Y3, Y0
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -179,16 +1290,27 @@ TEXT ·squareAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y0
 	VMULPS  Y0, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VMULPS     Y1, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -201,16 +1323,27 @@ TEXT ·sqrtAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y0
 	VSQRTPS Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VSQRTPS    Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -223,8 +1356,9 @@ TEXT ·rsqrtAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y0
@@ -233,22 +1367,24 @@ loop:
 	VDIVPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VMOVUPS    k3f800000<>+0(SB), Y2
+	VSQRTPS    Y1, Y1
+	VDIVPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 done:
 	VZEROUPPER
 	RET
-
-DATA k3f800000<>+0(SB)/4, $0x3f800000
-DATA k3f800000<>+4(SB)/4, $0x3f800000
-DATA k3f800000<>+8(SB)/4, $0x3f800000
-DATA k3f800000<>+12(SB)/4, $0x3f800000
-DATA k3f800000<>+16(SB)/4, $0x3f800000
-DATA k3f800000<>+20(SB)/4, $0x3f800000
-DATA k3f800000<>+24(SB)/4, $0x3f800000
-DATA k3f800000<>+28(SB)/4, $0x3f800000
-GLOBL k3f800000<>(SB), RODATA|NOPTR, $32
 
 // func reluAVX(out *float32, x *float32, n int)
 // Requires: AVX
@@ -257,8 +1393,9 @@ TEXT ·reluAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y0
@@ -266,22 +1403,23 @@ loop:
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y0
+	VMASKMOVPS (CX)(BX*4), Y0, Y1
+	VCMPPS     $0x12, k00000000<>+0(SB), Y1, Y2
+	VANDNPS    Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(BX*4)
 
 done:
 	VZEROUPPER
 	RET
-
-DATA k00000000<>+0(SB)/4, $0x00000000
-DATA k00000000<>+4(SB)/4, $0x00000000
-DATA k00000000<>+8(SB)/4, $0x00000000
-DATA k00000000<>+12(SB)/4, $0x00000000
-DATA k00000000<>+16(SB)/4, $0x00000000
-DATA k00000000<>+20(SB)/4, $0x00000000
-DATA k00000000<>+24(SB)/4, $0x00000000
-DATA k00000000<>+28(SB)/4, $0x00000000
-GLOBL k00000000<>(SB), RODATA|NOPTR, $32
 
 // func addReluAVX(out *float32, a *float32, b *float32, n int)
 // Requires: AVX
@@ -291,8 +1429,9 @@ TEXT ·addReluAVX(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -302,8 +1441,21 @@ loop:
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VADDPS     Y2, Y1, Y1
+	VCMPPS     $0x12, k00000000<>+0(SB), Y1, Y2
+	VANDNPS    Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -317,8 +1469,9 @@ TEXT ·leakyReluAVX(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS alpha+24(FP), Y0
 	XORQ         BX, BX
-	SHRQ         $0x03, DX
-	JZ           done
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
 
 loop:
 	VMOVUPS   (CX)(BX*4), Y1
@@ -327,8 +1480,20 @@ loop:
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VMOVUPS   Y1, (AX)(BX*4)
 	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks4<>+0(SB), SI
+	VMOVUPS    32(SI)(DX*4), Y1
+	VMASKMOVPS (CX)(BX*4), Y1, Y2
+	VCMPPS     $0x1e, k00000000<>+0(SB), Y2, Y3
+	VMULPS     Y0, Y2, Y0
+	VBLENDVPS  Y3, Y2, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(BX*4)
 
 done:
 	VZEROUPPER
@@ -342,8 +1507,9 @@ TEXT ·reluGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -352,8 +1518,20 @@ loop:
 	VANDPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VCMPPS     $0x1e, k00000000<>+0(SB), Y1, Y1
+	VANDPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -368,8 +1546,9 @@ TEXT ·leakyReluGradAVX(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS   (CX)(SI*4), Y1
@@ -379,8 +1558,21 @@ loop:
 	VBLENDVPS Y1, Y2, Y3, Y1
 	VMOVUPS   Y1, (AX)(SI*4)
 	ADDQ      $0x08, SI
-	DECQ      BX
-	JNZ       loop
+	CMPQ      SI, DI
+	JNE       loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VCMPPS     $0x1e, k00000000<>+0(SB), Y2, Y2
+	VMULPS     Y0, Y3, Y0
+	VBLENDVPS  Y2, Y3, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -394,8 +1586,9 @@ TEXT ·sigmoidGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -406,8 +1599,22 @@ loop:
 	VMULPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMULPS     Y1, Y2, Y2
+	VMOVUPS    k3f800000<>+0(SB), Y3
+	VSUBPS     Y1, Y3, Y1
+	VMULPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -421,8 +1628,9 @@ TEXT ·tanhGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -433,8 +1641,22 @@ loop:
 	VMULPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VMOVUPS    k3f800000<>+0(SB), Y3
+	VMULPS     Y1, Y1, Y1
+	VSUBPS     Y1, Y3, Y1
+	VMULPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -448,8 +1670,9 @@ TEXT ·squareGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -458,8 +1681,98 @@ loop:
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y0
+	VMASKMOVPS (CX)(SI*4), Y0, Y1
+	VMASKMOVPS (DX)(SI*4), Y0, Y2
+	VADDPS     Y1, Y1, Y1
+	VMULPS     Y2, Y1, Y1
+	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·softmaxGradAVX(SB), NOSPLIT, $0-36
+	MOVQ         out+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*4), Y1
+	VMOVUPS (DX)(SI*4), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VSUBPS     Y0, Y3, Y0
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+
+done:
+	VZEROUPPER
+	RET
+
+// func squaredGradAVX(out *float32, p *float32, y *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·squaredGradAVX(SB), NOSPLIT, $0-36
+	MOVQ         out+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*4), Y1
+	VMOVUPS (DX)(SI*4), Y2
+	VSUBPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VSUBPS     Y3, Y2, Y2
+	VMULPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -476,8 +1789,9 @@ TEXT ·normalizeAVX(SB), NOSPLIT, $0-48
 	VBROADCASTSS mean+40(FP), Y0
 	VBROADCASTSS inv+44(FP), Y1
 	XORQ         DI, DI
-	SHRQ         $0x03, SI
-	JZ           done
+	MOVQ         SI, R8
+	ANDQ         $-8, R8
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(DI*4), Y2
@@ -489,8 +1803,23 @@ loop:
 	VADDPS  Y4, Y2, Y2
 	VMOVUPS Y2, (AX)(DI*4)
 	ADDQ    $0x08, DI
-	DECQ    SI
-	JNZ     loop
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ       DI, SI
+	JZ         done
+	NEGQ       SI
+	LEAQ       masks4<>+0(SB), R8
+	VMOVUPS    32(R8)(SI*4), Y2
+	VMASKMOVPS (CX)(DI*4), Y2, Y3
+	VMASKMOVPS (DX)(DI*4), Y2, Y4
+	VMASKMOVPS (BX)(DI*4), Y2, Y5
+	VSUBPS     Y0, Y3, Y0
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y4, Y0, Y0
+	VADDPS     Y5, Y0, Y0
+	VMASKMOVPS Y0, Y2, (AX)(DI*4)
 
 done:
 	VZEROUPPER
@@ -505,8 +1834,9 @@ TEXT ·scaleMulAVX(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y1
@@ -515,8 +1845,20 @@ loop:
 	VMULPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y1
+	VMASKMOVPS (CX)(SI*4), Y1, Y2
+	VMASKMOVPS (DX)(SI*4), Y1, Y3
+	VMULPS     Y0, Y2, Y0
+	VMULPS     Y3, Y0, Y0
+	VMASKMOVPS Y0, Y1, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -534,8 +1876,9 @@ TEXT ·normGradAVX(SB), NOSPLIT, $0-48
 	VBROADCASTSS shift+40(FP), Y2
 	VBROADCASTSS slope+44(FP), Y3
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y4
@@ -547,8 +1890,23 @@ loop:
 	VMULPS  Y1, Y4, Y4
 	VMOVUPS Y4, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks4<>+0(SB), DI
+	VMOVUPS    32(DI)(BX*4), Y4
+	VMASKMOVPS (CX)(SI*4), Y4, Y5
+	VMASKMOVPS (DX)(SI*4), Y4, Y6
+	VSUBPS     Y0, Y6, Y0
+	VMULPS     Y3, Y0, Y0
+	VSUBPS     Y2, Y5, Y2
+	VSUBPS     Y0, Y2, Y0
+	VMULPS     Y1, Y0, Y0
+	VMASKMOVPS Y0, Y4, (AX)(SI*4)
 
 done:
 	VZEROUPPER
@@ -565,8 +1923,9 @@ TEXT ·addNormProductsAVX(SB), NOSPLIT, $0-48
 	VBROADCASTSS mean+40(FP), Y0
 	VBROADCASTSS inv+44(FP), Y1
 	XORQ         DI, DI
-	SHRQ         $0x03, SI
-	JZ           done
+	MOVQ         SI, R8
+	ANDQ         $-8, R8
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(DI*4), Y2
@@ -578,34 +1937,1942 @@ loop:
 	VADDPS  Y3, Y2, Y2
 	VMOVUPS Y2, (AX)(DI*4)
 	ADDQ    $0x08, DI
-	DECQ    SI
-	JNZ     loop
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ       DI, SI
+	JZ         done
+	NEGQ       SI
+	LEAQ       masks4<>+0(SB), R8
+	VMOVUPS    32(R8)(SI*4), Y2
+	VMASKMOVPS (CX)(DI*4), Y2, Y3
+	VMASKMOVPS (DX)(DI*4), Y2, Y4
+	VMASKMOVPS (BX)(DI*4), Y2, Y5
+	VSUBPS     Y0, Y4, Y0
+	VMULPS     Y1, Y0, Y0
+	VMULPS     Y5, Y0, Y0
+	VADDPS     Y0, Y3, Y0
+	VMASKMOVPS Y0, Y2, (AX)(DI*4)
 
 done:
 	VZEROUPPER
 	RET
 
-// func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
+// func addAVX64(out *float64, a *float64, b *float64, n int, single int)
 // Requires: AVX
-TEXT ·softmaxGradAVX(SB), NOSPLIT, $0-36
+TEXT ·addAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VADDPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VADDPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VADDPD     Y2, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VADDPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func subAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·subAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VSUBPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VSUBPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VSUBPD     Y2, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VSUBPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VSUBPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func mulAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·mulAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VMULPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VMULPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VMULPD     Y2, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VMULPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func divAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·divAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VDIVPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VDIVPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VDIVPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VDIVPD     Y2, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VDIVPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VDIVPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func maximumAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·maximumAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMAXPD  Y1, Y0, Y2
+	VMAXPD  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VMAXPD     Y2, Y1, Y3
+	VMAXPD     Y1, Y2, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VMAXPD  Y1, Y0, Y2
+	VMAXPD  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VMAXPD     Y2, Y0, Y3
+	VMAXPD     Y0, Y2, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VMAXPD  Y0, Y1, Y2
+	VMAXPD  Y1, Y0, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VMAXPD     Y0, Y2, Y3
+	VMAXPD     Y2, Y0, Y4
+	VANDPS     Y4, Y3, Y3
+	VCMPPD     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func minimumAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·minimumAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMINPD  Y1, Y0, Y2
+	VMINPD  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VMINPD     Y2, Y1, Y3
+	VMINPD     Y1, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y1, Y1
+	VORPS      Y1, Y3, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VMINPD  Y1, Y0, Y2
+	VMINPD  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VMINPD     Y2, Y0, Y3
+	VMINPD     Y0, Y2, Y4
+	VORPS      Y4, Y3, Y3
+	VCMPPD     $0x03, Y2, Y0, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VMINPD  Y0, Y1, Y2
+	VMINPD  Y1, Y0, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VMINPD     Y0, Y2, Y3
+	VMINPD     Y2, Y0, Y4
+	VORPS      Y4, Y3, Y3
+	VCMPPD     $0x03, Y0, Y2, Y0
+	VORPS      Y0, Y3, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func lessAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·lessAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x11, Y1, Y0, Y0
+	VANDPS  d3ff0000000000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VCMPPD     $0x11, Y2, Y1, Y1
+	VANDPS     d3ff0000000000000<>+0(SB), Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VCMPPD  $0x11, Y1, Y0, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VCMPPD     $0x11, Y2, Y0, Y0
+	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VCMPPD  $0x11, Y0, Y1, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VCMPPD     $0x11, Y0, Y2, Y0
+	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+DATA d3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+DATA d3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
+DATA d3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
+DATA d3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
+GLOBL d3ff0000000000000<>(SB), RODATA|NOPTR, $32
+
+// func lessEqualAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·lessEqualAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x12, Y1, Y0, Y0
+	VANDPS  d3ff0000000000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VCMPPD     $0x12, Y2, Y1, Y1
+	VANDPS     d3ff0000000000000<>+0(SB), Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VCMPPD  $0x12, Y1, Y0, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VCMPPD     $0x12, Y2, Y0, Y0
+	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VCMPPD  $0x12, Y0, Y1, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VCMPPD     $0x12, Y0, Y2, Y0
+	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func equalAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·equalAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x00, Y1, Y0, Y0
+	VANDPS  d3ff0000000000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ       SI, BX
+	JZ         done0
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VCMPPD     $0x00, Y2, Y1, Y1
+	VANDPS     d3ff0000000000000<>+0(SB), Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VCMPPD  $0x00, Y1, Y0, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ       BX, CX
+	JZ         done1
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(CX*8), Y1
+	VMASKMOVPD (DX)(BX*8), Y1, Y2
+	VCMPPD     $0x00, Y2, Y0, Y0
+	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VCMPPD  $0x00, Y0, Y1, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ       BX, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VCMPPD     $0x00, Y0, Y2, Y0
+	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+// func whereAVX64(out *float64, c *float64, x *float64, y *float64, n int, single int)
+// Requires: AVX
+TEXT ·whereAVX64(SB), NOSPLIT, $0-48
+	MOVQ out+0(FP), AX
+	MOVQ c+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ single+40(FP), DI
+	CMPQ DI, $0x02
+	JE   form2
+	CMPQ DI, $0x04
+	JE   form4
+	CMPQ DI, $0x06
+	JE   form6
+	XORQ DI, DI
+	MOVQ SI, R8
+	ANDQ $-4, R8
+	JZ   tail0
+
+loop0:
+	VMOVUPS   (CX)(DI*8), Y0
+	VMOVUPS   (DX)(DI*8), Y1
+	VMOVUPS   (BX)(DI*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)(DI*8)
+	ADDQ      $0x04, DI
+	CMPQ      DI, R8
+	JNE       loop0
+
+tail0:
+	SUBQ       DI, SI
+	JZ         done0
+	NEGQ       SI
+	LEAQ       masks8<>+0(SB), R8
+	VMOVUPS    64(R8)(SI*8), Y0
+	VMASKMOVPD (CX)(DI*8), Y0, Y1
+	VMASKMOVPD (DX)(DI*8), Y0, Y2
+	VMASKMOVPD (BX)(DI*8), Y0, Y3
+	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS  Y1, Y2, Y3, Y1
+	VMASKMOVPD Y1, Y0, (AX)(DI*8)
+
+done0:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         SI, DX
+	XORQ         SI, SI
+	MOVQ         DX, DI
+	ANDQ         $-4, DI
+	JZ           tail2
+
+loop2:
+	VMOVUPS   (CX)(SI*8), Y1
+	VMOVUPS   (BX)(SI*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(SI*8)
+	ADDQ      $0x04, SI
+	CMPQ      SI, DI
+	JNE       loop2
+
+tail2:
+	SUBQ       SI, DX
+	JZ         done2
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(DX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (BX)(SI*8), Y1, Y3
+	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS  Y2, Y0, Y3, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done2:
+	VZEROUPPER
+	RET
+
+form4:
+	VBROADCASTSD (BX), Y0
+	MOVQ         SI, BX
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail4
+
+loop4:
+	VMOVUPS   (CX)(SI*8), Y1
+	VMOVUPS   (DX)(SI*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(SI*8)
+	ADDQ      $0x04, SI
+	CMPQ      SI, DI
+	JNE       loop4
+
+tail4:
+	SUBQ       SI, BX
+	JZ         done4
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (DX)(SI*8), Y1, Y3
+	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS  Y2, Y3, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done4:
+	VZEROUPPER
+	RET
+
+form6:
+	VBROADCASTSD (DX), Y0
+	VBROADCASTSD (BX), Y1
+	MOVQ         SI, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail6
+
+loop6:
+	VMOVUPS   (CX)(BX*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, (AX)(BX*8)
+	ADDQ      $0x04, BX
+	CMPQ      BX, SI
+	JNE       loop6
+
+tail6:
+	SUBQ       BX, DX
+	JZ         done6
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y2
+	VMASKMOVPD (CX)(BX*8), Y2, Y3
+	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y3, Y3
+	VBLENDVPS  Y3, Y0, Y1, Y0
+	VMASKMOVPD Y0, Y2, (AX)(BX*8)
+
+done6:
+	VZEROUPPER
+	RET
+
+DATA d0000000000000000<>+0(SB)/8, $0x0000000000000000
+DATA d0000000000000000<>+8(SB)/8, $0x0000000000000000
+DATA d0000000000000000<>+16(SB)/8, $0x0000000000000000
+DATA d0000000000000000<>+24(SB)/8, $0x0000000000000000
+GLOBL d0000000000000000<>(SB), RODATA|NOPTR, $32
+
+// func addScalarAVX64(out *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·addScalarAVX64(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VADDPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleAVX64(out *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·scaleAVX64(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VMULPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addScaledAVX64(out *float64, a *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·addScaledAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (DX)(SI*8), Y1, Y3
+	VMULPD     Y0, Y3, Y0
+	VADDPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func squareAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·squareAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VMULPD  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y0
+	VMASKMOVPD (CX)(BX*8), Y0, Y1
+	VMULPD     Y1, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·sqrtAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VSQRTPD Y0, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y0
+	VMASKMOVPD (CX)(BX*8), Y0, Y1
+	VSQRTPD    Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func rsqrtAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·rsqrtAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS d3ff0000000000000<>+0(SB), Y1
+	VSQRTPD Y0, Y0
+	VDIVPD  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y0
+	VMASKMOVPD (CX)(BX*8), Y0, Y1
+	VMOVUPS    d3ff0000000000000<>+0(SB), Y2
+	VSQRTPD    Y1, Y1
+	VDIVPD     Y1, Y2, Y1
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·reluAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VCMPPD  $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y0
+	VMASKMOVPD (CX)(BX*8), Y0, Y1
+	VCMPPD     $0x12, d0000000000000000<>+0(SB), Y1, Y2
+	VANDNPS    Y1, Y2, Y1
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addReluAVX64(out *float64, a *float64, b *float64, n int)
+// Requires: AVX
+TEXT ·addReluAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VADDPD  Y1, Y0, Y0
+	VCMPPD  $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VADDPD     Y2, Y1, Y1
+	VCMPPD     $0x12, d0000000000000000<>+0(SB), Y1, Y2
+	VANDNPS    Y1, Y2, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leakyReluAVX64(out *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·leakyReluAVX64(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VMOVUPS   (CX)(BX*8), Y1
+	VCMPPD    $0x1e, d0000000000000000<>+0(SB), Y1, Y2
+	VMULPD    Y0, Y1, Y3
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)(BX*8)
+	ADDQ      $0x04, BX
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y1
+	VMASKMOVPD (CX)(BX*8), Y1, Y2
+	VCMPPD     $0x1e, d0000000000000000<>+0(SB), Y2, Y3
+	VMULPD     Y0, Y2, Y0
+	VBLENDVPS  Y3, Y2, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func reluGradAVX64(out *float64, y *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·reluGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x1e, d0000000000000000<>+0(SB), Y0, Y0
+	VANDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VCMPPD     $0x1e, d0000000000000000<>+0(SB), Y1, Y1
+	VANDPS     Y1, Y2, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func leakyReluGradAVX64(out *float64, x *float64, dy *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·leakyReluGradAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS   (CX)(SI*8), Y1
+	VMOVUPS   (DX)(SI*8), Y2
+	VCMPPD    $0x1e, d0000000000000000<>+0(SB), Y1, Y1
+	VMULPD    Y0, Y2, Y3
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VMOVUPS   Y1, (AX)(SI*8)
+	ADDQ      $0x04, SI
+	CMPQ      SI, DI
+	JNE       loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (DX)(SI*8), Y1, Y3
+	VCMPPD     $0x1e, d0000000000000000<>+0(SB), Y2, Y2
+	VMULPD     Y0, Y3, Y0
+	VBLENDVPS  Y2, Y3, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradAVX64(out *float64, y *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·sigmoidGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS d3ff0000000000000<>+0(SB), Y2
+	VSUBPD  Y0, Y2, Y0
+	VMULPD  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VMULPD     Y1, Y2, Y2
+	VMOVUPS    d3ff0000000000000<>+0(SB), Y3
+	VSUBPD     Y1, Y3, Y1
+	VMULPD     Y1, Y2, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func tanhGradAVX64(out *float64, y *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·tanhGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMOVUPS d3ff0000000000000<>+0(SB), Y2
+	VMULPD  Y0, Y0, Y0
+	VSUBPD  Y0, Y2, Y0
+	VMULPD  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VMOVUPS    d3ff0000000000000<>+0(SB), Y3
+	VMULPD     Y1, Y1, Y1
+	VSUBPD     Y1, Y3, Y1
+	VMULPD     Y1, Y2, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func squareGradAVX64(out *float64, x *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·squareGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VADDPD  Y0, Y0, Y0
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y0
+	VMASKMOVPD (CX)(SI*8), Y0, Y1
+	VMASKMOVPD (DX)(SI*8), Y0, Y2
+	VADDPD     Y1, Y1, Y1
+	VMULPD     Y2, Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func softmaxGradAVX64(out *float64, y *float64, dy *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·softmaxGradAVX64(SB), NOSPLIT, $0-40
 	MOVQ         out+0(FP), AX
 	MOVQ         y+8(FP), CX
 	MOVQ         dy+16(FP), DX
 	MOVQ         n+24(FP), BX
-	VBROADCASTSS alpha+32(FP), Y0
+	VBROADCASTSD alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
 
 loop:
-	VMOVUPS (CX)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VSUBPD  Y0, Y2, Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (DX)(SI*8), Y1, Y3
+	VSUBPD     Y0, Y3, Y0
+	VMULPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func squaredGradAVX64(out *float64, p *float64, y *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·squaredGradAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VSUBPD  Y2, Y1, Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (DX)(SI*8), Y1, Y3
+	VSUBPD     Y3, Y2, Y2
+	VMULPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normalizeAVX64(out *float64, x *float64, gain *float64, bias *float64, n int, mean float64, inv float64)
+// Requires: AVX
+TEXT ·normalizeAVX64(SB), NOSPLIT, $0-56
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gain+16(FP), DX
+	MOVQ         bias+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSD mean+40(FP), Y0
+	VBROADCASTSD inv+48(FP), Y1
+	XORQ         DI, DI
+	MOVQ         SI, R8
+	ANDQ         $-4, R8
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(DI*8), Y2
+	VMOVUPS (DX)(DI*8), Y3
+	VMOVUPS (BX)(DI*8), Y4
+	VSUBPD  Y0, Y2, Y2
+	VMULPD  Y1, Y2, Y2
+	VMULPD  Y3, Y2, Y2
+	VADDPD  Y4, Y2, Y2
+	VMOVUPS Y2, (AX)(DI*8)
+	ADDQ    $0x04, DI
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ       DI, SI
+	JZ         done
+	NEGQ       SI
+	LEAQ       masks8<>+0(SB), R8
+	VMOVUPS    64(R8)(SI*8), Y2
+	VMASKMOVPD (CX)(DI*8), Y2, Y3
+	VMASKMOVPD (DX)(DI*8), Y2, Y4
+	VMASKMOVPD (BX)(DI*8), Y2, Y5
+	VSUBPD     Y0, Y3, Y0
+	VMULPD     Y1, Y0, Y0
+	VMULPD     Y4, Y0, Y0
+	VADDPD     Y5, Y0, Y0
+	VMASKMOVPD Y0, Y2, (AX)(DI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func scaleMulAVX64(out *float64, x *float64, gain *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·scaleMulAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gain+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VMULPD  Y0, Y1, Y1
+	VMULPD  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y1
+	VMASKMOVPD (CX)(SI*8), Y1, Y2
+	VMASKMOVPD (DX)(SI*8), Y1, Y3
+	VMULPD     Y0, Y2, Y0
+	VMULPD     Y3, Y0, Y0
+	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normGradAVX64(out *float64, t *float64, x *float64, n int, mean float64, inv float64, shift float64, slope float64)
+// Requires: AVX
+TEXT ·normGradAVX64(SB), NOSPLIT, $0-64
+	MOVQ         out+0(FP), AX
+	MOVQ         t+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD mean+32(FP), Y0
+	VBROADCASTSD inv+40(FP), Y1
+	VBROADCASTSD shift+48(FP), Y2
+	VBROADCASTSD slope+56(FP), Y3
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y4
+	VMOVUPS (DX)(SI*8), Y5
+	VSUBPD  Y0, Y5, Y5
+	VMULPD  Y3, Y5, Y5
+	VSUBPD  Y2, Y4, Y4
+	VSUBPD  Y5, Y4, Y4
+	VMULPD  Y1, Y4, Y4
+	VMOVUPS Y4, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ       SI, BX
+	JZ         done
+	NEGQ       BX
+	LEAQ       masks8<>+0(SB), DI
+	VMOVUPS    64(DI)(BX*8), Y4
+	VMASKMOVPD (CX)(SI*8), Y4, Y5
+	VMASKMOVPD (DX)(SI*8), Y4, Y6
+	VSUBPD     Y0, Y6, Y0
+	VMULPD     Y3, Y0, Y0
+	VSUBPD     Y2, Y5, Y2
+	VSUBPD     Y0, Y2, Y0
+	VMULPD     Y1, Y0, Y0
+	VMASKMOVPD Y0, Y4, (AX)(SI*8)
+
+done:
+	VZEROUPPER
+	RET
+
+// func addNormProductsAVX64(out *float64, a *float64, x *float64, dy *float64, n int, mean float64, inv float64)
+// Requires: AVX
+TEXT ·addNormProductsAVX64(SB), NOSPLIT, $0-56
+	MOVQ         out+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         dy+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSD mean+40(FP), Y0
+	VBROADCASTSD inv+48(FP), Y1
+	XORQ         DI, DI
+	MOVQ         SI, R8
+	ANDQ         $-4, R8
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(DI*8), Y2
+	VMOVUPS (DX)(DI*8), Y3
+	VMOVUPS (BX)(DI*8), Y4
+	VSUBPD  Y0, Y3, Y3
+	VMULPD  Y1, Y3, Y3
+	VMULPD  Y4, Y3, Y3
+	VADDPD  Y3, Y2, Y2
+	VMOVUPS Y2, (AX)(DI*8)
+	ADDQ    $0x04, DI
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ       DI, SI
+	JZ         done
+	NEGQ       SI
+	LEAQ       masks8<>+0(SB), R8
+	VMOVUPS    64(R8)(SI*8), Y2
+	VMASKMOVPD (CX)(DI*8), Y2, Y3
+	VMASKMOVPD (DX)(DI*8), Y2, Y4
+	VMASKMOVPD (BX)(DI*8), Y2, Y5
+	VSUBPD     Y0, Y4, Y0
+	VMULPD     Y1, Y0, Y0
+	VMULPD     Y5, Y0, Y0
+	VADDPD     Y0, Y3, Y0
+	VMASKMOVPD Y0, Y2, (AX)(DI*8)
 
 done:
 	VZEROUPPER
