@@ -74,8 +74,9 @@ func (g *generator) end() {
 type span struct {
 	*generator
 	i    reg.Register
-	left reg.Register // minus how many are left over, nil if none
 	mask *vec
+	// How many are left over, and minus that; nil if none are.
+	count, left reg.Register
 }
 
 func (s *span) place(base reg.Register) Mem {
@@ -96,15 +97,39 @@ func (s *span) get(base reg.Register) vec {
 	return v
 }
 
+// set writes the elements of this turn. Those left over go in parts of 4, 2 and 1:
+// stores by a mask cost many times as much on some machines.
 func (s *span) set(base reg.Register, v vec) {
-	switch {
-	case s.mask == nil:
+	if s.mask == nil {
 		s.VMOVUPS(v, s.place(base))
-	case s.double:
-		s.VMASKMOVPD(v, *s.mask, s.place(base))
-	default:
-		s.VMASKMOVPS(v, *s.mask, s.place(base))
+		return
 	}
+	s.labels++
+	at, rest, low := s.GP64(), s.YMM(), s.XMM()
+	s.LEAQ(s.place(base), at)
+	s.VMOVAPS(v, rest)
+	s.VMOVAPS(v.AsX(), low)
+	part := func(n int, store, next func()) {
+		skip := fmt.Sprintf("skip%d_%d", s.labels, n)
+		s.TESTB(Imm(uint64(n)), s.count.(reg.GP).As8())
+		s.JZ(LabelRef(skip))
+		store()
+		if next != nil {
+			next()
+			s.ADDQ(Imm(uint64(n*s.size())), at)
+		}
+		s.Label(skip)
+	}
+	half := func() { s.VMOVUPS(low, Mem{Base: at}) }
+	second := func() { s.VEXTRACTF128(Imm(1), rest, low) }
+	if s.double {
+		part(2, half, second)
+		part(1, func() { s.VMOVSD(low, Mem{Base: at}) }, nil)
+		return
+	}
+	part(4, half, second)
+	part(2, func() { s.VMOVLPS(low, Mem{Base: at}) }, func() { s.VSHUFPS(Imm(0xee), low, low, low) })
+	part(1, func() { s.VMOVSS(low, Mem{Base: at}) }, nil)
 }
 
 // spans writes a loop over n elements, some at a turn, and a turn for what is
@@ -123,9 +148,11 @@ func (g *generator) spans(tag string, n reg.Register, some int, turn func(s *spa
 	g.Label("tail" + tag)
 	g.SUBQ(i, n)
 	g.JZ(LabelRef("done" + tag))
-	g.NEGQ(n)
-	mask := g.masks(n, g.size(), 0)
-	turn(&span{generator: g, i: i, left: n, mask: &mask})
+	left := g.GP64()
+	g.MOVQ(n, left)
+	g.NEGQ(left)
+	mask := g.masks(left, g.size(), 0)
+	turn(&span{generator: g, i: i, mask: &mask, count: n, left: left})
 	g.Label("done" + tag)
 }
 

@@ -27,6 +27,7 @@ type generator struct {
 	*build.Context
 	double    bool                   // vectors hold 4 float64, not 8 float32
 	constants map[string]operand.Mem // by name
+	labels    int                    // of so many stores
 }
 
 // family is one pair of files.
@@ -38,8 +39,13 @@ type family struct {
 // packages are the families by the name of the package that they belong to.
 var packages = map[string][]family{
 	"kernel": {
-		{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}, {"choices", choices},
-		{"images", images}, {"rows", rows},
+		{"gemm", gemm},
+		{"arithmetic", arithmetic},
+		{"functions", functions},
+		{"sums", sums},
+		{"choices", choices},
+		{"images", images},
+		{"rows", rows},
 	},
 	"vector": {{"update", updates}},
 }

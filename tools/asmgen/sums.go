@@ -25,12 +25,17 @@ func (g *generator) reduce(name, doc string, inputs, scalars []string, body func
 	for _, s := range scalars {
 		numbers = append(numbers, g.broadcast(s, typ == " float64"))
 	}
+	g.total(n, func(s *span) [2]vec { return body(s, at, numbers) })
+}
+
+// total is the rest of a function that returns a sum, in the order of reduce.
+func (g *generator) total(n reg.Register, terms func(s *span) [2]vec) {
 	sums := [2]vec{g.YMM(), g.YMM()}
 	for _, s := range sums {
 		g.VXORPD(s, s, s)
 	}
 	g.spans("", n, 8, func(s *span) {
-		for h, term := range body(s, at, numbers) {
+		for h, term := range terms(s) {
 			if s.left != nil {
 				g.VANDPD(g.masks(s.left, 8, 4*h), term, term)
 			}

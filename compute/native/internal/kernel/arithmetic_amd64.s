@@ -31,16 +31,37 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip1_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip1_4:
+	TESTB   $0x02, BL
+	JZ      skip1_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, BL
+	JZ     skip1_1
+	VMOVSS X0, (AX)
+
+skip1_1:
 done0:
 	VZEROUPPER
 	RET
@@ -62,15 +83,36 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VADDPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip2_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip2_4:
+	TESTB   $0x02, CL
+	JZ      skip2_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip2_2:
+	TESTB  $0x01, CL
+	JZ     skip2_1
+	VMOVSS X0, (AX)
+
+skip2_1:
 done1:
 	VZEROUPPER
 	RET
@@ -92,15 +134,36 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VADDPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip3_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip3_4:
+	TESTB   $0x02, DL
+	JZ      skip3_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip3_2:
+	TESTB  $0x01, DL
+	JZ     skip3_1
+	VMOVSS X0, (AX)
+
+skip3_1:
 done2:
 	VZEROUPPER
 	RET
@@ -160,16 +223,37 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VSUBPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip4_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip4_4:
+	TESTB   $0x02, BL
+	JZ      skip4_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip4_2:
+	TESTB  $0x01, BL
+	JZ     skip4_1
+	VMOVSS X0, (AX)
+
+skip4_1:
 done0:
 	VZEROUPPER
 	RET
@@ -191,15 +275,36 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VSUBPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip5_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip5_4:
+	TESTB   $0x02, CL
+	JZ      skip5_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip5_2:
+	TESTB  $0x01, CL
+	JZ     skip5_1
+	VMOVSS X0, (AX)
+
+skip5_1:
 done1:
 	VZEROUPPER
 	RET
@@ -221,15 +326,36 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VSUBPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip6_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip6_4:
+	TESTB   $0x02, DL
+	JZ      skip6_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip6_2:
+	TESTB  $0x01, DL
+	JZ     skip6_1
+	VMOVSS X0, (AX)
+
+skip6_1:
 done2:
 	VZEROUPPER
 	RET
@@ -261,16 +387,37 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VMULPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip7_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip7_4:
+	TESTB   $0x02, BL
+	JZ      skip7_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip7_2:
+	TESTB  $0x01, BL
+	JZ     skip7_1
+	VMOVSS X0, (AX)
+
+skip7_1:
 done0:
 	VZEROUPPER
 	RET
@@ -292,15 +439,36 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VMULPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip8_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip8_4:
+	TESTB   $0x02, CL
+	JZ      skip8_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip8_2:
+	TESTB  $0x01, CL
+	JZ     skip8_1
+	VMOVSS X0, (AX)
+
+skip8_1:
 done1:
 	VZEROUPPER
 	RET
@@ -322,15 +490,36 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip9_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip9_4:
+	TESTB   $0x02, DL
+	JZ      skip9_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip9_2:
+	TESTB  $0x01, DL
+	JZ     skip9_1
+	VMOVSS X0, (AX)
+
+skip9_1:
 done2:
 	VZEROUPPER
 	RET
@@ -362,16 +551,37 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VDIVPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip10_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip10_4:
+	TESTB   $0x02, BL
+	JZ      skip10_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip10_2:
+	TESTB  $0x01, BL
+	JZ     skip10_1
+	VMOVSS X0, (AX)
+
+skip10_1:
 done0:
 	VZEROUPPER
 	RET
@@ -393,15 +603,36 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VDIVPS     Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip11_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip11_4:
+	TESTB   $0x02, CL
+	JZ      skip11_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip11_2:
+	TESTB  $0x01, CL
+	JZ     skip11_1
+	VMOVSS X0, (AX)
+
+skip11_1:
 done1:
 	VZEROUPPER
 	RET
@@ -423,15 +654,36 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VDIVPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VDIVPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip12_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip12_4:
+	TESTB   $0x02, DL
+	JZ      skip12_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip12_2:
+	TESTB  $0x01, DL
+	JZ     skip12_1
+	VMOVSS X0, (AX)
+
+skip12_1:
 done2:
 	VZEROUPPER
 	RET
@@ -467,20 +719,41 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VMAXPS     Y2, Y1, Y3
-	VMAXPS     Y1, Y2, Y4
-	VANDPS     Y4, Y3, Y3
-	VCMPPS     $0x03, Y2, Y1, Y1
-	VORPS      Y1, Y3, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMAXPS       Y0, Y1, Y2
+	VMAXPS       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip13_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip13_4:
+	TESTB   $0x02, BL
+	JZ      skip13_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip13_2:
+	TESTB  $0x01, BL
+	JZ     skip13_1
+	VMOVSS X0, (AX)
+
+skip13_1:
 done0:
 	VZEROUPPER
 	RET
@@ -506,19 +779,40 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VMAXPS     Y2, Y0, Y3
-	VMAXPS     Y0, Y2, Y4
-	VANDPS     Y4, Y3, Y3
-	VCMPPS     $0x03, Y2, Y0, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMAXPS       Y1, Y0, Y2
+	VMAXPS       Y0, Y1, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip14_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip14_4:
+	TESTB   $0x02, CL
+	JZ      skip14_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip14_2:
+	TESTB  $0x01, CL
+	JZ     skip14_1
+	VMOVSS X0, (AX)
+
+skip14_1:
 done1:
 	VZEROUPPER
 	RET
@@ -544,19 +838,40 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VMAXPS     Y0, Y2, Y3
-	VMAXPS     Y2, Y0, Y4
-	VANDPS     Y4, Y3, Y3
-	VCMPPS     $0x03, Y0, Y2, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMAXPS       Y0, Y1, Y2
+	VMAXPS       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip15_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip15_4:
+	TESTB   $0x02, DL
+	JZ      skip15_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip15_2:
+	TESTB  $0x01, DL
+	JZ     skip15_1
+	VMOVSS X0, (AX)
+
+skip15_1:
 done2:
 	VZEROUPPER
 	RET
@@ -592,20 +907,41 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VMINPS     Y2, Y1, Y3
-	VMINPS     Y1, Y2, Y4
-	VORPS      Y4, Y3, Y3
-	VCMPPS     $0x03, Y2, Y1, Y1
-	VORPS      Y1, Y3, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMINPS       Y0, Y1, Y2
+	VMINPS       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip16_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip16_4:
+	TESTB   $0x02, BL
+	JZ      skip16_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip16_2:
+	TESTB  $0x01, BL
+	JZ     skip16_1
+	VMOVSS X0, (AX)
+
+skip16_1:
 done0:
 	VZEROUPPER
 	RET
@@ -631,19 +967,40 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VMINPS     Y2, Y0, Y3
-	VMINPS     Y0, Y2, Y4
-	VORPS      Y4, Y3, Y3
-	VCMPPS     $0x03, Y2, Y0, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMINPS       Y1, Y0, Y2
+	VMINPS       Y0, Y1, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip17_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip17_4:
+	TESTB   $0x02, CL
+	JZ      skip17_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip17_2:
+	TESTB  $0x01, CL
+	JZ     skip17_1
+	VMOVSS X0, (AX)
+
+skip17_1:
 done1:
 	VZEROUPPER
 	RET
@@ -669,19 +1026,40 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VMINPS     Y0, Y2, Y3
-	VMINPS     Y2, Y0, Y4
-	VORPS      Y4, Y3, Y3
-	VCMPPS     $0x03, Y0, Y2, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMINPS       Y0, Y1, Y2
+	VMINPS       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip18_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip18_4:
+	TESTB   $0x02, DL
+	JZ      skip18_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip18_2:
+	TESTB  $0x01, DL
+	JZ     skip18_1
+	VMOVSS X0, (AX)
+
+skip18_1:
 done2:
 	VZEROUPPER
 	RET
@@ -714,17 +1092,38 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VCMPPS     $0x11, Y2, Y1, Y1
-	VANDPS     k3f800000<>+0(SB), Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x11, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip19_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip19_4:
+	TESTB   $0x02, BL
+	JZ      skip19_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip19_2:
+	TESTB  $0x01, BL
+	JZ     skip19_1
+	VMOVSS X0, (AX)
+
+skip19_1:
 done0:
 	VZEROUPPER
 	RET
@@ -747,16 +1146,37 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VCMPPS     $0x11, Y2, Y0, Y0
-	VANDPS     k3f800000<>+0(SB), Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VCMPPS       $0x11, Y1, Y0, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip20_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip20_4:
+	TESTB   $0x02, CL
+	JZ      skip20_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip20_2:
+	TESTB  $0x01, CL
+	JZ     skip20_1
+	VMOVSS X0, (AX)
+
+skip20_1:
 done1:
 	VZEROUPPER
 	RET
@@ -779,16 +1199,37 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VCMPPS     $0x11, Y0, Y2, Y0
-	VANDPS     k3f800000<>+0(SB), Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x11, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip21_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip21_4:
+	TESTB   $0x02, DL
+	JZ      skip21_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip21_2:
+	TESTB  $0x01, DL
+	JZ     skip21_1
+	VMOVSS X0, (AX)
+
+skip21_1:
 done2:
 	VZEROUPPER
 	RET
@@ -831,17 +1272,38 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VCMPPS     $0x12, Y2, Y1, Y1
-	VANDPS     k3f800000<>+0(SB), Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x12, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip22_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip22_4:
+	TESTB   $0x02, BL
+	JZ      skip22_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip22_2:
+	TESTB  $0x01, BL
+	JZ     skip22_1
+	VMOVSS X0, (AX)
+
+skip22_1:
 done0:
 	VZEROUPPER
 	RET
@@ -864,16 +1326,37 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VCMPPS     $0x12, Y2, Y0, Y0
-	VANDPS     k3f800000<>+0(SB), Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VCMPPS       $0x12, Y1, Y0, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip23_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip23_4:
+	TESTB   $0x02, CL
+	JZ      skip23_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip23_2:
+	TESTB  $0x01, CL
+	JZ     skip23_1
+	VMOVSS X0, (AX)
+
+skip23_1:
 done1:
 	VZEROUPPER
 	RET
@@ -896,16 +1379,37 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VCMPPS     $0x12, Y0, Y2, Y0
-	VANDPS     k3f800000<>+0(SB), Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x12, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip24_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip24_4:
+	TESTB   $0x02, DL
+	JZ      skip24_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip24_2:
+	TESTB  $0x01, DL
+	JZ     skip24_1
+	VMOVSS X0, (AX)
+
+skip24_1:
 done2:
 	VZEROUPPER
 	RET
@@ -938,17 +1442,38 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VCMPPS     $0x00, Y2, Y1, Y1
-	VANDPS     k3f800000<>+0(SB), Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x00, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip25_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip25_4:
+	TESTB   $0x02, BL
+	JZ      skip25_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip25_2:
+	TESTB  $0x01, BL
+	JZ     skip25_1
+	VMOVSS X0, (AX)
+
+skip25_1:
 done0:
 	VZEROUPPER
 	RET
@@ -971,16 +1496,37 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(CX*4), Y1
-	VMASKMOVPS (DX)(BX*4), Y1, Y2
-	VCMPPS     $0x00, Y2, Y0, Y0
-	VANDPS     k3f800000<>+0(SB), Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VCMPPS       $0x00, Y1, Y0, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip26_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip26_4:
+	TESTB   $0x02, CL
+	JZ      skip26_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip26_2:
+	TESTB  $0x01, CL
+	JZ     skip26_1
+	VMOVSS X0, (AX)
+
+skip26_1:
 done1:
 	VZEROUPPER
 	RET
@@ -1003,16 +1549,37 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VCMPPS     $0x00, Y0, Y2, Y0
-	VANDPS     k3f800000<>+0(SB), Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x00, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip27_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip27_4:
+	TESTB   $0x02, DL
+	JZ      skip27_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip27_2:
+	TESTB  $0x01, DL
+	JZ     skip27_1
+	VMOVSS X0, (AX)
+
+skip27_1:
 done2:
 	VZEROUPPER
 	RET
@@ -1049,18 +1616,39 @@ loop0:
 	JNE       loop0
 
 tail0:
-	SUBQ       DI, SI
-	JZ         done0
-	NEGQ       SI
-	LEAQ       masks4<>+0(SB), R8
-	VMOVUPS    32(R8)(SI*4), Y0
-	VMASKMOVPS (CX)(DI*4), Y0, Y1
-	VMASKMOVPS (DX)(DI*4), Y0, Y2
-	VMASKMOVPS (BX)(DI*4), Y0, Y3
-	VCMPPS     $0x04, k00000000<>+0(SB), Y1, Y1
-	VBLENDVPS  Y1, Y2, Y3, Y1
-	VMASKMOVPS Y1, Y0, (AX)(DI*4)
+	SUBQ         DI, SI
+	JZ           done0
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (CX)(DI*4), Y0, Y1
+	VMASKMOVPS   (DX)(DI*4), Y0, Y2
+	VMASKMOVPS   (BX)(DI*4), Y0, Y0
+	VCMPPS       $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y2, Y0, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip28_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip28_4:
+	TESTB   $0x02, SI
+	JZ      skip28_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip28_2:
+	TESTB  $0x01, SI
+	JZ     skip28_1
+	VMOVSS X0, (AX)
+
+skip28_1:
 done0:
 	VZEROUPPER
 	RET
@@ -1084,17 +1672,38 @@ loop2:
 	JNE       loop2
 
 tail2:
-	SUBQ       SI, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(DX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (BX)(SI*4), Y1, Y3
-	VCMPPS     $0x04, k00000000<>+0(SB), Y2, Y2
-	VBLENDVPS  Y2, Y0, Y3, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, DX
+	JZ           done2
+	MOVQ         DX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (BX)(SI*4), Y1, Y1
+	VCMPPS       $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip29_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip29_4:
+	TESTB   $0x02, DL
+	JZ      skip29_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip29_2:
+	TESTB  $0x01, DL
+	JZ     skip29_1
+	VMOVSS X0, (AX)
+
+skip29_1:
 done2:
 	VZEROUPPER
 	RET
@@ -1118,17 +1727,38 @@ loop4:
 	JNE       loop4
 
 tail4:
-	SUBQ       SI, BX
-	JZ         done4
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VCMPPS     $0x04, k00000000<>+0(SB), Y2, Y2
-	VBLENDVPS  Y2, Y3, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done4
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VCMPPS       $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip30_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip30_4:
+	TESTB   $0x02, BL
+	JZ      skip30_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip30_2:
+	TESTB  $0x01, BL
+	JZ     skip30_1
+	VMOVSS X0, (AX)
+
+skip30_1:
 done4:
 	VZEROUPPER
 	RET
@@ -1152,16 +1782,37 @@ loop6:
 	JNE       loop6
 
 tail6:
-	SUBQ       BX, DX
-	JZ         done6
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y2
-	VMASKMOVPS (CX)(BX*4), Y2, Y3
-	VCMPPS     $0x04, k00000000<>+0(SB), Y3, Y3
-	VBLENDVPS  Y3, Y0, Y1, Y0
-	VMASKMOVPS Y0, Y2, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done6
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y2
+	VMASKMOVPS   (CX)(BX*4), Y2, Y2
+	VCMPPS       $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip31_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip31_4:
+	TESTB   $0x02, DL
+	JZ      skip31_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip31_2:
+	TESTB  $0x01, DL
+	JZ     skip31_1
+	VMOVSS X0, (AX)
+
+skip31_1:
 done6:
 	VZEROUPPER
 	RET
@@ -1197,15 +1848,36 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VADDPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip32_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip32_4:
+	TESTB   $0x02, DL
+	JZ      skip32_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip32_2:
+	TESTB  $0x01, DL
+	JZ     skip32_1
+	VMOVSS X0, (AX)
+
+skip32_1:
 done:
 	VZEROUPPER
 	RET
@@ -1231,15 +1903,36 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip33_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip33_4:
+	TESTB   $0x02, DL
+	JZ      skip33_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip33_2:
+	TESTB  $0x01, DL
+	JZ     skip33_1
+	VMOVSS X0, (AX)
+
+skip33_1:
 done:
 	VZEROUPPER
 	RET
@@ -1268,17 +1961,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VMULPS     Y0, Y3, Y0
-	VADDPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VADDPS       Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip34_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip34_4:
+	TESTB   $0x02, BL
+	JZ      skip34_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip34_2:
+	TESTB  $0x01, BL
+	JZ     skip34_1
+	VMOVSS X0, (AX)
+
+skip34_1:
 done:
 	VZEROUPPER
 	RET
@@ -1303,15 +2017,36 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VMULPS     Y1, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VMULPS       Y0, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip35_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip35_4:
+	TESTB   $0x02, DL
+	JZ      skip35_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip35_2:
+	TESTB  $0x01, DL
+	JZ     skip35_1
+	VMOVSS X0, (AX)
+
+skip35_1:
 done:
 	VZEROUPPER
 	RET
@@ -1336,15 +2071,36 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VSQRTPS    Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VSQRTPS      Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip36_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip36_4:
+	TESTB   $0x02, DL
+	JZ      skip36_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip36_2:
+	TESTB  $0x01, DL
+	JZ     skip36_1
+	VMOVSS X0, (AX)
+
+skip36_1:
 done:
 	VZEROUPPER
 	RET
@@ -1371,17 +2127,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VMOVUPS    k3f800000<>+0(SB), Y2
-	VSQRTPS    Y1, Y1
-	VDIVPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VMOVUPS      k3f800000<>+0(SB), Y1
+	VSQRTPS      Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip37_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip37_4:
+	TESTB   $0x02, DL
+	JZ      skip37_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip37_2:
+	TESTB  $0x01, DL
+	JZ     skip37_1
+	VMOVSS X0, (AX)
+
+skip37_1:
 done:
 	VZEROUPPER
 	RET
@@ -1407,16 +2184,37 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VCMPPS     $0x12, k00000000<>+0(SB), Y1, Y2
-	VANDNPS    Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip38_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip38_4:
+	TESTB   $0x02, DL
+	JZ      skip38_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip38_2:
+	TESTB  $0x01, DL
+	JZ     skip38_1
+	VMOVSS X0, (AX)
+
+skip38_1:
 done:
 	VZEROUPPER
 	RET
@@ -1445,18 +2243,39 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VADDPS     Y2, Y1, Y1
-	VCMPPS     $0x12, k00000000<>+0(SB), Y1, Y2
-	VANDNPS    Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip39_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip39_4:
+	TESTB   $0x02, BL
+	JZ      skip39_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip39_2:
+	TESTB  $0x01, BL
+	JZ     skip39_1
+	VMOVSS X0, (AX)
+
+skip39_1:
 done:
 	VZEROUPPER
 	RET
@@ -1484,17 +2303,38 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y1
-	VMASKMOVPS (CX)(BX*4), Y1, Y2
-	VCMPPS     $0x1e, k00000000<>+0(SB), Y2, Y3
-	VMULPS     Y0, Y2, Y0
-	VBLENDVPS  Y3, Y2, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y1, Y2
+	VMULPS       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip40_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip40_4:
+	TESTB   $0x02, DL
+	JZ      skip40_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip40_2:
+	TESTB  $0x01, DL
+	JZ     skip40_1
+	VMOVSS X0, (AX)
+
+skip40_1:
 done:
 	VZEROUPPER
 	RET
@@ -1522,17 +2362,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VCMPPS     $0x1e, k00000000<>+0(SB), Y1, Y1
-	VANDPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip41_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip41_4:
+	TESTB   $0x02, BL
+	JZ      skip41_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip41_2:
+	TESTB  $0x01, BL
+	JZ     skip41_1
+	VMOVSS X0, (AX)
+
+skip41_1:
 done:
 	VZEROUPPER
 	RET
@@ -1562,18 +2423,39 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VCMPPS     $0x1e, k00000000<>+0(SB), Y2, Y2
-	VMULPS     Y0, Y3, Y0
-	VBLENDVPS  Y2, Y3, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip42_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip42_4:
+	TESTB   $0x02, BL
+	JZ      skip42_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip42_2:
+	TESTB  $0x01, BL
+	JZ     skip42_1
+	VMOVSS X0, (AX)
+
+skip42_1:
 done:
 	VZEROUPPER
 	RET
@@ -1603,19 +2485,40 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VMULPS     Y1, Y2, Y2
-	VMOVUPS    k3f800000<>+0(SB), Y3
-	VSUBPS     Y1, Y3, Y1
-	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip43_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip43_4:
+	TESTB   $0x02, BL
+	JZ      skip43_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip43_2:
+	TESTB  $0x01, BL
+	JZ     skip43_1
+	VMOVSS X0, (AX)
+
+skip43_1:
 done:
 	VZEROUPPER
 	RET
@@ -1645,19 +2548,40 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VMOVUPS    k3f800000<>+0(SB), Y3
-	VMULPS     Y1, Y1, Y1
-	VSUBPS     Y1, Y3, Y1
-	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VMULPS       Y1, Y1, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip44_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip44_4:
+	TESTB   $0x02, BL
+	JZ      skip44_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip44_2:
+	TESTB  $0x01, BL
+	JZ     skip44_1
+	VMOVSS X0, (AX)
+
+skip44_1:
 done:
 	VZEROUPPER
 	RET
@@ -1685,17 +2609,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VADDPS     Y1, Y1, Y1
-	VMULPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip45_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip45_4:
+	TESTB   $0x02, BL
+	JZ      skip45_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip45_2:
+	TESTB  $0x01, BL
+	JZ     skip45_1
+	VMOVSS X0, (AX)
+
+skip45_1:
 done:
 	VZEROUPPER
 	RET
@@ -1724,17 +2669,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VSUBPS     Y0, Y3, Y0
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip46_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip46_4:
+	TESTB   $0x02, BL
+	JZ      skip46_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip46_2:
+	TESTB  $0x01, BL
+	JZ     skip46_1
+	VMOVSS X0, (AX)
+
+skip46_1:
 done:
 	VZEROUPPER
 	RET
@@ -1763,17 +2729,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VSUBPS     Y3, Y2, Y2
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip47_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip47_4:
+	TESTB   $0x02, BL
+	JZ      skip47_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip47_2:
+	TESTB  $0x01, BL
+	JZ     skip47_1
+	VMOVSS X0, (AX)
+
+skip47_1:
 done:
 	VZEROUPPER
 	RET
@@ -1807,20 +2794,41 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       DI, SI
-	JZ         done
-	NEGQ       SI
-	LEAQ       masks4<>+0(SB), R8
-	VMOVUPS    32(R8)(SI*4), Y2
-	VMASKMOVPS (CX)(DI*4), Y2, Y3
-	VMASKMOVPS (DX)(DI*4), Y2, Y4
-	VMASKMOVPS (BX)(DI*4), Y2, Y5
-	VSUBPS     Y0, Y3, Y0
-	VMULPS     Y1, Y0, Y0
-	VMULPS     Y4, Y0, Y0
-	VADDPS     Y5, Y0, Y0
-	VMASKMOVPS Y0, Y2, (AX)(DI*4)
+	SUBQ         DI, SI
+	JZ           done
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y2
+	VMASKMOVPS   (CX)(DI*4), Y2, Y3
+	VMASKMOVPS   (DX)(DI*4), Y2, Y4
+	VMASKMOVPS   (BX)(DI*4), Y2, Y2
+	VSUBPS       Y0, Y3, Y0
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip48_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip48_4:
+	TESTB   $0x02, SI
+	JZ      skip48_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip48_2:
+	TESTB  $0x01, SI
+	JZ     skip48_1
+	VMOVSS X0, (AX)
+
+skip48_1:
 done:
 	VZEROUPPER
 	RET
@@ -1849,17 +2857,38 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VMULPS     Y0, Y2, Y0
-	VMULPS     Y3, Y0, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip49_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip49_4:
+	TESTB   $0x02, BL
+	JZ      skip49_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip49_2:
+	TESTB  $0x01, BL
+	JZ     skip49_1
+	VMOVSS X0, (AX)
+
+skip49_1:
 done:
 	VZEROUPPER
 	RET
@@ -1894,20 +2923,41 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y4
-	VMASKMOVPS (CX)(SI*4), Y4, Y5
-	VMASKMOVPS (DX)(SI*4), Y4, Y6
-	VSUBPS     Y0, Y6, Y0
-	VMULPS     Y3, Y0, Y0
-	VSUBPS     Y2, Y5, Y2
-	VSUBPS     Y0, Y2, Y0
-	VMULPS     Y1, Y0, Y0
-	VMASKMOVPS Y0, Y4, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y4
+	VMASKMOVPS   (CX)(SI*4), Y4, Y5
+	VMASKMOVPS   (DX)(SI*4), Y4, Y4
+	VSUBPS       Y0, Y4, Y0
+	VMULPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y5, Y2
+	VSUBPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip50_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip50_4:
+	TESTB   $0x02, BL
+	JZ      skip50_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip50_2:
+	TESTB  $0x01, BL
+	JZ     skip50_1
+	VMOVSS X0, (AX)
+
+skip50_1:
 done:
 	VZEROUPPER
 	RET
@@ -1941,20 +2991,41 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       DI, SI
-	JZ         done
-	NEGQ       SI
-	LEAQ       masks4<>+0(SB), R8
-	VMOVUPS    32(R8)(SI*4), Y2
-	VMASKMOVPS (CX)(DI*4), Y2, Y3
-	VMASKMOVPS (DX)(DI*4), Y2, Y4
-	VMASKMOVPS (BX)(DI*4), Y2, Y5
-	VSUBPS     Y0, Y4, Y0
-	VMULPS     Y1, Y0, Y0
-	VMULPS     Y5, Y0, Y0
-	VADDPS     Y0, Y3, Y0
-	VMASKMOVPS Y0, Y2, (AX)(DI*4)
+	SUBQ         DI, SI
+	JZ           done
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y2
+	VMASKMOVPS   (CX)(DI*4), Y2, Y3
+	VMASKMOVPS   (DX)(DI*4), Y2, Y4
+	VMASKMOVPS   (BX)(DI*4), Y2, Y2
+	VSUBPS       Y0, Y4, Y0
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y2, Y0, Y0
+	VADDPS       Y0, Y3, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip51_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip51_4:
+	TESTB   $0x02, SI
+	JZ      skip51_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip51_2:
+	TESTB  $0x01, SI
+	JZ     skip51_1
+	VMOVSS X0, (AX)
+
+skip51_1:
 done:
 	VZEROUPPER
 	RET
@@ -1986,16 +3057,30 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VADDPD     Y2, Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip52_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip52_2:
+	TESTB  $0x01, BL
+	JZ     skip52_1
+	VMOVSD X0, (AX)
+
+skip52_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2017,15 +3102,29 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VADDPD     Y2, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip53_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip53_2:
+	TESTB  $0x01, CL
+	JZ     skip53_1
+	VMOVSD X0, (AX)
+
+skip53_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2047,15 +3146,29 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VADDPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VADDPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip54_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip54_2:
+	TESTB  $0x01, DL
+	JZ     skip54_1
+	VMOVSD X0, (AX)
+
+skip54_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2087,16 +3200,30 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VSUBPD     Y2, Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VSUBPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip55_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip55_2:
+	TESTB  $0x01, BL
+	JZ     skip55_1
+	VMOVSD X0, (AX)
+
+skip55_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2118,15 +3245,29 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VSUBPD     Y2, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VSUBPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip56_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip56_2:
+	TESTB  $0x01, CL
+	JZ     skip56_1
+	VMOVSD X0, (AX)
+
+skip56_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2148,15 +3289,29 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VSUBPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VSUBPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip57_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip57_2:
+	TESTB  $0x01, DL
+	JZ     skip57_1
+	VMOVSD X0, (AX)
+
+skip57_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2188,16 +3343,30 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VMULPD     Y2, Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip58_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip58_2:
+	TESTB  $0x01, BL
+	JZ     skip58_1
+	VMOVSD X0, (AX)
+
+skip58_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2219,15 +3388,29 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VMULPD     Y2, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip59_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip59_2:
+	TESTB  $0x01, CL
+	JZ     skip59_1
+	VMOVSD X0, (AX)
+
+skip59_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2249,15 +3432,29 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VMULPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip60_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip60_2:
+	TESTB  $0x01, DL
+	JZ     skip60_1
+	VMOVSD X0, (AX)
+
+skip60_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2289,16 +3486,30 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VDIVPD     Y2, Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VDIVPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip61_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip61_2:
+	TESTB  $0x01, BL
+	JZ     skip61_1
+	VMOVSD X0, (AX)
+
+skip61_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2320,15 +3531,29 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VDIVPD     Y2, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VDIVPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip62_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip62_2:
+	TESTB  $0x01, CL
+	JZ     skip62_1
+	VMOVSD X0, (AX)
+
+skip62_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2350,15 +3575,29 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VDIVPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VDIVPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip63_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip63_2:
+	TESTB  $0x01, DL
+	JZ     skip63_1
+	VMOVSD X0, (AX)
+
+skip63_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2394,20 +3633,34 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VMAXPD     Y2, Y1, Y3
-	VMAXPD     Y1, Y2, Y4
-	VANDPS     Y4, Y3, Y3
-	VCMPPD     $0x03, Y2, Y1, Y1
-	VORPS      Y1, Y3, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMAXPD       Y0, Y1, Y2
+	VMAXPD       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip64_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip64_2:
+	TESTB  $0x01, BL
+	JZ     skip64_1
+	VMOVSD X0, (AX)
+
+skip64_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2433,19 +3686,33 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VMAXPD     Y2, Y0, Y3
-	VMAXPD     Y0, Y2, Y4
-	VANDPS     Y4, Y3, Y3
-	VCMPPD     $0x03, Y2, Y0, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VMAXPD       Y1, Y0, Y2
+	VMAXPD       Y0, Y1, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip65_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip65_2:
+	TESTB  $0x01, CL
+	JZ     skip65_1
+	VMOVSD X0, (AX)
+
+skip65_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2471,19 +3738,33 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VMAXPD     Y0, Y2, Y3
-	VMAXPD     Y2, Y0, Y4
-	VANDPS     Y4, Y3, Y3
-	VCMPPD     $0x03, Y0, Y2, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMAXPD       Y0, Y1, Y2
+	VMAXPD       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip66_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip66_2:
+	TESTB  $0x01, DL
+	JZ     skip66_1
+	VMOVSD X0, (AX)
+
+skip66_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2519,20 +3800,34 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VMINPD     Y2, Y1, Y3
-	VMINPD     Y1, Y2, Y4
-	VORPS      Y4, Y3, Y3
-	VCMPPD     $0x03, Y2, Y1, Y1
-	VORPS      Y1, Y3, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMINPD       Y0, Y1, Y2
+	VMINPD       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip67_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip67_2:
+	TESTB  $0x01, BL
+	JZ     skip67_1
+	VMOVSD X0, (AX)
+
+skip67_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2558,19 +3853,33 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VMINPD     Y2, Y0, Y3
-	VMINPD     Y0, Y2, Y4
-	VORPS      Y4, Y3, Y3
-	VCMPPD     $0x03, Y2, Y0, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VMINPD       Y1, Y0, Y2
+	VMINPD       Y0, Y1, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip68_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip68_2:
+	TESTB  $0x01, CL
+	JZ     skip68_1
+	VMOVSD X0, (AX)
+
+skip68_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2596,19 +3905,33 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VMINPD     Y0, Y2, Y3
-	VMINPD     Y2, Y0, Y4
-	VORPS      Y4, Y3, Y3
-	VCMPPD     $0x03, Y0, Y2, Y0
-	VORPS      Y0, Y3, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMINPD       Y0, Y1, Y2
+	VMINPD       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip69_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip69_2:
+	TESTB  $0x01, DL
+	JZ     skip69_1
+	VMOVSD X0, (AX)
+
+skip69_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2641,17 +3964,31 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VCMPPD     $0x11, Y2, Y1, Y1
-	VANDPS     d3ff0000000000000<>+0(SB), Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x11, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip70_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip70_2:
+	TESTB  $0x01, BL
+	JZ     skip70_1
+	VMOVSD X0, (AX)
+
+skip70_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2674,16 +4011,30 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VCMPPD     $0x11, Y2, Y0, Y0
-	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VCMPPD       $0x11, Y1, Y0, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip71_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip71_2:
+	TESTB  $0x01, CL
+	JZ     skip71_1
+	VMOVSD X0, (AX)
+
+skip71_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2706,16 +4057,30 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VCMPPD     $0x11, Y0, Y2, Y0
-	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x11, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip72_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip72_2:
+	TESTB  $0x01, DL
+	JZ     skip72_1
+	VMOVSD X0, (AX)
+
+skip72_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2754,17 +4119,31 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VCMPPD     $0x12, Y2, Y1, Y1
-	VANDPS     d3ff0000000000000<>+0(SB), Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x12, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip73_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip73_2:
+	TESTB  $0x01, BL
+	JZ     skip73_1
+	VMOVSD X0, (AX)
+
+skip73_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2787,16 +4166,30 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VCMPPD     $0x12, Y2, Y0, Y0
-	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VCMPPD       $0x12, Y1, Y0, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip74_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip74_2:
+	TESTB  $0x01, CL
+	JZ     skip74_1
+	VMOVSD X0, (AX)
+
+skip74_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2819,16 +4212,30 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VCMPPD     $0x12, Y0, Y2, Y0
-	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x12, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip75_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip75_2:
+	TESTB  $0x01, DL
+	JZ     skip75_1
+	VMOVSD X0, (AX)
+
+skip75_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2861,17 +4268,31 @@ loop0:
 	JNE     loop0
 
 tail0:
-	SUBQ       SI, BX
-	JZ         done0
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VCMPPD     $0x00, Y2, Y1, Y1
-	VANDPS     d3ff0000000000000<>+0(SB), Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x00, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip76_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip76_2:
+	TESTB  $0x01, BL
+	JZ     skip76_1
+	VMOVSD X0, (AX)
+
+skip76_1:
 done0:
 	VZEROUPPER
 	RET
@@ -2894,16 +4315,30 @@ loop1:
 	JNE     loop1
 
 tail1:
-	SUBQ       BX, CX
-	JZ         done1
-	NEGQ       CX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(CX*8), Y1
-	VMASKMOVPD (DX)(BX*8), Y1, Y2
-	VCMPPD     $0x00, Y2, Y0, Y0
-	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VCMPPD       $0x00, Y1, Y0, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip77_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip77_2:
+	TESTB  $0x01, CL
+	JZ     skip77_1
+	VMOVSD X0, (AX)
+
+skip77_1:
 done1:
 	VZEROUPPER
 	RET
@@ -2926,16 +4361,30 @@ loop2:
 	JNE     loop2
 
 tail2:
-	SUBQ       BX, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VCMPPD     $0x00, Y0, Y2, Y0
-	VANDPS     d3ff0000000000000<>+0(SB), Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x00, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip78_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip78_2:
+	TESTB  $0x01, DL
+	JZ     skip78_1
+	VMOVSD X0, (AX)
+
+skip78_1:
 done2:
 	VZEROUPPER
 	RET
@@ -2972,18 +4421,32 @@ loop0:
 	JNE       loop0
 
 tail0:
-	SUBQ       DI, SI
-	JZ         done0
-	NEGQ       SI
-	LEAQ       masks8<>+0(SB), R8
-	VMOVUPS    64(R8)(SI*8), Y0
-	VMASKMOVPD (CX)(DI*8), Y0, Y1
-	VMASKMOVPD (DX)(DI*8), Y0, Y2
-	VMASKMOVPD (BX)(DI*8), Y0, Y3
-	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y1, Y1
-	VBLENDVPS  Y1, Y2, Y3, Y1
-	VMASKMOVPD Y1, Y0, (AX)(DI*8)
+	SUBQ         DI, SI
+	JZ           done0
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks8<>+0(SB), R9
+	VMOVUPS      64(R9)(R8*8), Y0
+	VMASKMOVPD   (CX)(DI*8), Y0, Y1
+	VMASKMOVPD   (DX)(DI*8), Y0, Y2
+	VMASKMOVPD   (BX)(DI*8), Y0, Y0
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y2, Y0, Y0
+	LEAQ         (AX)(DI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, SI
+	JZ           skip79_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip79_2:
+	TESTB  $0x01, SI
+	JZ     skip79_1
+	VMOVSD X0, (AX)
+
+skip79_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3007,17 +4470,31 @@ loop2:
 	JNE       loop2
 
 tail2:
-	SUBQ       SI, DX
-	JZ         done2
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(DX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (BX)(SI*8), Y1, Y3
-	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y2, Y2
-	VBLENDVPS  Y2, Y0, Y3, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, DX
+	JZ           done2
+	MOVQ         DX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (BX)(SI*8), Y1, Y1
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip80_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip80_2:
+	TESTB  $0x01, DL
+	JZ     skip80_1
+	VMOVSD X0, (AX)
+
+skip80_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3041,17 +4518,31 @@ loop4:
 	JNE       loop4
 
 tail4:
-	SUBQ       SI, BX
-	JZ         done4
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y2, Y2
-	VBLENDVPS  Y2, Y3, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done4
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip81_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip81_2:
+	TESTB  $0x01, BL
+	JZ     skip81_1
+	VMOVSD X0, (AX)
+
+skip81_1:
 done4:
 	VZEROUPPER
 	RET
@@ -3075,16 +4566,30 @@ loop6:
 	JNE       loop6
 
 tail6:
-	SUBQ       BX, DX
-	JZ         done6
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y2
-	VMASKMOVPD (CX)(BX*8), Y2, Y3
-	VCMPPD     $0x04, d0000000000000000<>+0(SB), Y3, Y3
-	VBLENDVPS  Y3, Y0, Y1, Y0
-	VMASKMOVPD Y0, Y2, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done6
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y2
+	VMASKMOVPD   (CX)(BX*8), Y2, Y2
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip82_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip82_2:
+	TESTB  $0x01, DL
+	JZ     skip82_1
+	VMOVSD X0, (AX)
+
+skip82_1:
 done6:
 	VZEROUPPER
 	RET
@@ -3116,15 +4621,29 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VADDPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VADDPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip83_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip83_2:
+	TESTB  $0x01, DL
+	JZ     skip83_1
+	VMOVSD X0, (AX)
+
+skip83_1:
 done:
 	VZEROUPPER
 	RET
@@ -3150,15 +4669,29 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VMULPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip84_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip84_2:
+	TESTB  $0x01, DL
+	JZ     skip84_1
+	VMOVSD X0, (AX)
+
+skip84_1:
 done:
 	VZEROUPPER
 	RET
@@ -3187,17 +4720,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VMULPD     Y0, Y3, Y0
-	VADDPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	VADDPD       Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip85_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip85_2:
+	TESTB  $0x01, BL
+	JZ     skip85_1
+	VMOVSD X0, (AX)
+
+skip85_1:
 done:
 	VZEROUPPER
 	RET
@@ -3222,15 +4769,29 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y0
-	VMASKMOVPD (CX)(BX*8), Y0, Y1
-	VMULPD     Y1, Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VMULPD       Y0, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip86_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip86_2:
+	TESTB  $0x01, DL
+	JZ     skip86_1
+	VMOVSD X0, (AX)
+
+skip86_1:
 done:
 	VZEROUPPER
 	RET
@@ -3255,15 +4816,29 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y0
-	VMASKMOVPD (CX)(BX*8), Y0, Y1
-	VSQRTPD    Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VSQRTPD      Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip87_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip87_2:
+	TESTB  $0x01, DL
+	JZ     skip87_1
+	VMOVSD X0, (AX)
+
+skip87_1:
 done:
 	VZEROUPPER
 	RET
@@ -3290,17 +4865,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y0
-	VMASKMOVPD (CX)(BX*8), Y0, Y1
-	VMOVUPS    d3ff0000000000000<>+0(SB), Y2
-	VSQRTPD    Y1, Y1
-	VDIVPD     Y1, Y2, Y1
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VMOVUPS      d3ff0000000000000<>+0(SB), Y1
+	VSQRTPD      Y0, Y0
+	VDIVPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip88_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip88_2:
+	TESTB  $0x01, DL
+	JZ     skip88_1
+	VMOVSD X0, (AX)
+
+skip88_1:
 done:
 	VZEROUPPER
 	RET
@@ -3326,16 +4915,30 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y0
-	VMASKMOVPD (CX)(BX*8), Y0, Y1
-	VCMPPD     $0x12, d0000000000000000<>+0(SB), Y1, Y2
-	VANDNPS    Y1, Y2, Y1
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VCMPPD       $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip89_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip89_2:
+	TESTB  $0x01, DL
+	JZ     skip89_1
+	VMOVSD X0, (AX)
+
+skip89_1:
 done:
 	VZEROUPPER
 	RET
@@ -3364,18 +4967,32 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VADDPD     Y2, Y1, Y1
-	VCMPPD     $0x12, d0000000000000000<>+0(SB), Y1, Y2
-	VANDNPS    Y1, Y2, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	VCMPPD       $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip90_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip90_2:
+	TESTB  $0x01, BL
+	JZ     skip90_1
+	VMOVSD X0, (AX)
+
+skip90_1:
 done:
 	VZEROUPPER
 	RET
@@ -3403,17 +5020,31 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks8<>+0(SB), SI
-	VMOVUPS    64(SI)(DX*8), Y1
-	VMASKMOVPD (CX)(BX*8), Y1, Y2
-	VCMPPD     $0x1e, d0000000000000000<>+0(SB), Y2, Y3
-	VMULPD     Y0, Y2, Y0
-	VBLENDVPS  Y3, Y2, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(BX*8)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x1e, d0000000000000000<>+0(SB), Y1, Y2
+	VMULPD       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip91_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip91_2:
+	TESTB  $0x01, DL
+	JZ     skip91_1
+	VMOVSD X0, (AX)
+
+skip91_1:
 done:
 	VZEROUPPER
 	RET
@@ -3441,17 +5072,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VCMPPD     $0x1e, d0000000000000000<>+0(SB), Y1, Y1
-	VANDPS     Y1, Y2, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x1e, d0000000000000000<>+0(SB), Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip92_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip92_2:
+	TESTB  $0x01, BL
+	JZ     skip92_1
+	VMOVSD X0, (AX)
+
+skip92_1:
 done:
 	VZEROUPPER
 	RET
@@ -3481,18 +5126,32 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VCMPPD     $0x1e, d0000000000000000<>+0(SB), Y2, Y2
-	VMULPD     Y0, Y3, Y0
-	VBLENDVPS  Y2, Y3, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VCMPPD       $0x1e, d0000000000000000<>+0(SB), Y2, Y2
+	VMULPD       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip93_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip93_2:
+	TESTB  $0x01, BL
+	JZ     skip93_1
+	VMOVSD X0, (AX)
+
+skip93_1:
 done:
 	VZEROUPPER
 	RET
@@ -3522,19 +5181,33 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VMULPD     Y1, Y2, Y2
-	VMOVUPS    d3ff0000000000000<>+0(SB), Y3
-	VSUBPD     Y1, Y3, Y1
-	VMULPD     Y1, Y2, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      d3ff0000000000000<>+0(SB), Y2
+	VSUBPD       Y1, Y2, Y1
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip94_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip94_2:
+	TESTB  $0x01, BL
+	JZ     skip94_1
+	VMOVSD X0, (AX)
+
+skip94_1:
 done:
 	VZEROUPPER
 	RET
@@ -3564,19 +5237,33 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VMOVUPS    d3ff0000000000000<>+0(SB), Y3
-	VMULPD     Y1, Y1, Y1
-	VSUBPD     Y1, Y3, Y1
-	VMULPD     Y1, Y2, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMOVUPS      d3ff0000000000000<>+0(SB), Y2
+	VMULPD       Y1, Y1, Y1
+	VSUBPD       Y1, Y2, Y1
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip95_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip95_2:
+	TESTB  $0x01, BL
+	JZ     skip95_1
+	VMOVSD X0, (AX)
+
+skip95_1:
 done:
 	VZEROUPPER
 	RET
@@ -3604,17 +5291,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y0
-	VMASKMOVPD (CX)(SI*8), Y0, Y1
-	VMASKMOVPD (DX)(SI*8), Y0, Y2
-	VADDPD     Y1, Y1, Y1
-	VMULPD     Y2, Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VADDPD       Y1, Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip96_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip96_2:
+	TESTB  $0x01, BL
+	JZ     skip96_1
+	VMOVSD X0, (AX)
+
+skip96_1:
 done:
 	VZEROUPPER
 	RET
@@ -3643,17 +5344,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VSUBPD     Y0, Y3, Y0
-	VMULPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VSUBPD       Y0, Y1, Y0
+	VMULPD       Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip97_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip97_2:
+	TESTB  $0x01, BL
+	JZ     skip97_1
+	VMOVSD X0, (AX)
+
+skip97_1:
 done:
 	VZEROUPPER
 	RET
@@ -3682,17 +5397,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VSUBPD     Y3, Y2, Y2
-	VMULPD     Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VSUBPD       Y1, Y2, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip98_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip98_2:
+	TESTB  $0x01, BL
+	JZ     skip98_1
+	VMOVSD X0, (AX)
+
+skip98_1:
 done:
 	VZEROUPPER
 	RET
@@ -3726,20 +5455,34 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       DI, SI
-	JZ         done
-	NEGQ       SI
-	LEAQ       masks8<>+0(SB), R8
-	VMOVUPS    64(R8)(SI*8), Y2
-	VMASKMOVPD (CX)(DI*8), Y2, Y3
-	VMASKMOVPD (DX)(DI*8), Y2, Y4
-	VMASKMOVPD (BX)(DI*8), Y2, Y5
-	VSUBPD     Y0, Y3, Y0
-	VMULPD     Y1, Y0, Y0
-	VMULPD     Y4, Y0, Y0
-	VADDPD     Y5, Y0, Y0
-	VMASKMOVPD Y0, Y2, (AX)(DI*8)
+	SUBQ         DI, SI
+	JZ           done
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks8<>+0(SB), R9
+	VMOVUPS      64(R9)(R8*8), Y2
+	VMASKMOVPD   (CX)(DI*8), Y2, Y3
+	VMASKMOVPD   (DX)(DI*8), Y2, Y4
+	VMASKMOVPD   (BX)(DI*8), Y2, Y2
+	VSUBPD       Y0, Y3, Y0
+	VMULPD       Y1, Y0, Y0
+	VMULPD       Y4, Y0, Y0
+	VADDPD       Y2, Y0, Y0
+	LEAQ         (AX)(DI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, SI
+	JZ           skip99_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip99_2:
+	TESTB  $0x01, SI
+	JZ     skip99_1
+	VMOVSD X0, (AX)
+
+skip99_1:
 done:
 	VZEROUPPER
 	RET
@@ -3768,17 +5511,31 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VMULPD     Y0, Y2, Y0
-	VMULPD     Y3, Y0, Y0
-	VMASKMOVPD Y0, Y1, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VMULPD       Y0, Y2, Y0
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip100_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip100_2:
+	TESTB  $0x01, BL
+	JZ     skip100_1
+	VMOVSD X0, (AX)
+
+skip100_1:
 done:
 	VZEROUPPER
 	RET
@@ -3813,20 +5570,34 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y4
-	VMASKMOVPD (CX)(SI*8), Y4, Y5
-	VMASKMOVPD (DX)(SI*8), Y4, Y6
-	VSUBPD     Y0, Y6, Y0
-	VMULPD     Y3, Y0, Y0
-	VSUBPD     Y2, Y5, Y2
-	VSUBPD     Y0, Y2, Y0
-	VMULPD     Y1, Y0, Y0
-	VMASKMOVPD Y0, Y4, (AX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y4
+	VMASKMOVPD   (CX)(SI*8), Y4, Y5
+	VMASKMOVPD   (DX)(SI*8), Y4, Y4
+	VSUBPD       Y0, Y4, Y0
+	VMULPD       Y3, Y0, Y0
+	VSUBPD       Y2, Y5, Y2
+	VSUBPD       Y0, Y2, Y0
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip101_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip101_2:
+	TESTB  $0x01, BL
+	JZ     skip101_1
+	VMOVSD X0, (AX)
+
+skip101_1:
 done:
 	VZEROUPPER
 	RET
@@ -3860,20 +5631,34 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       DI, SI
-	JZ         done
-	NEGQ       SI
-	LEAQ       masks8<>+0(SB), R8
-	VMOVUPS    64(R8)(SI*8), Y2
-	VMASKMOVPD (CX)(DI*8), Y2, Y3
-	VMASKMOVPD (DX)(DI*8), Y2, Y4
-	VMASKMOVPD (BX)(DI*8), Y2, Y5
-	VSUBPD     Y0, Y4, Y0
-	VMULPD     Y1, Y0, Y0
-	VMULPD     Y5, Y0, Y0
-	VADDPD     Y0, Y3, Y0
-	VMASKMOVPD Y0, Y2, (AX)(DI*8)
+	SUBQ         DI, SI
+	JZ           done
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks8<>+0(SB), R9
+	VMOVUPS      64(R9)(R8*8), Y2
+	VMASKMOVPD   (CX)(DI*8), Y2, Y3
+	VMASKMOVPD   (DX)(DI*8), Y2, Y4
+	VMASKMOVPD   (BX)(DI*8), Y2, Y2
+	VSUBPD       Y0, Y4, Y0
+	VMULPD       Y1, Y0, Y0
+	VMULPD       Y2, Y0, Y0
+	VADDPD       Y0, Y3, Y0
+	LEAQ         (AX)(DI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, SI
+	JZ           skip102_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip102_2:
+	TESTB  $0x01, SI
+	JZ     skip102_1
+	VMOVSD X0, (AX)
+
+skip102_1:
 done:
 	VZEROUPPER
 	RET

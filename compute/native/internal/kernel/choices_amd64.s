@@ -251,22 +251,64 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (AX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VCMPPS     $0x16, Y2, Y3, Y4
-	VCMPPS     $0x07, Y2, Y2, Y5
-	VANDPS     Y5, Y4, Y4
-	VBLENDVPS  Y4, Y3, Y2, Y2
-	VMASKMOVPS Y2, Y1, (AX)(SI*4)
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VBLENDVPS  Y4, Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (CX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (AX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y3
+	VCMPPS       $0x16, Y2, Y3, Y4
+	VCMPPS       $0x07, Y2, Y2, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPS    Y4, Y3, Y2, Y2
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y2, Y3
+	VMOVAPS      X2, X2
+	TESTB        $0x04, BL
+	JZ           skip1_4
+	VMOVUPS      X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X2
+	ADDQ         $0x10, AX
 
+skip1_4:
+	TESTB   $0x02, BL
+	JZ      skip1_2
+	VMOVLPS X2, (AX)
+	VSHUFPS $0xee, X2, X2, X2
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, BL
+	JZ     skip1_1
+	VMOVSS X2, (AX)
+
+skip1_1:
+	VMASKMOVPS   (CX)(SI*4), Y1, Y1
+	VBLENDVPS    Y4, Y0, Y1, Y0
+	LEAQ         (CX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip2_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip2_4:
+	TESTB   $0x02, BL
+	JZ      skip2_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip2_2:
+	TESTB  $0x01, BL
+	JZ     skip2_1
+	VMOVSS X0, (AX)
+
+skip2_1:
 done:
 	VZEROUPPER
 	RET
@@ -482,22 +524,50 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks8<>+0(SB), DI
-	VMOVUPS    64(DI)(BX*8), Y1
-	VMASKMOVPD (AX)(SI*8), Y1, Y2
-	VMASKMOVPD (DX)(SI*8), Y1, Y3
-	VCMPPD     $0x16, Y2, Y3, Y4
-	VCMPPD     $0x07, Y2, Y2, Y5
-	VANDPS     Y5, Y4, Y4
-	VBLENDVPS  Y4, Y3, Y2, Y2
-	VMASKMOVPD Y2, Y1, (AX)(SI*8)
-	VMASKMOVPD (CX)(SI*8), Y1, Y2
-	VBLENDVPS  Y4, Y0, Y2, Y0
-	VMASKMOVPD Y0, Y1, (CX)(SI*8)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (AX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y3
+	VCMPPD       $0x16, Y2, Y3, Y4
+	VCMPPD       $0x07, Y2, Y2, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPS    Y4, Y3, Y2, Y2
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y2, Y3
+	VMOVAPS      X2, X2
+	TESTB        $0x02, BL
+	JZ           skip3_2
+	VMOVUPS      X2, (AX)
+	VEXTRACTF128 $0x01, Y3, X2
+	ADDQ         $0x10, AX
 
+skip3_2:
+	TESTB  $0x01, BL
+	JZ     skip3_1
+	VMOVSD X2, (AX)
+
+skip3_1:
+	VMASKMOVPD   (CX)(SI*8), Y1, Y1
+	VBLENDVPS    Y4, Y0, Y1, Y0
+	LEAQ         (CX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip4_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip4_2:
+	TESTB  $0x01, BL
+	JZ     skip4_1
+	VMOVSD X0, (AX)
+
+skip4_1:
 done:
 	VZEROUPPER
 	RET

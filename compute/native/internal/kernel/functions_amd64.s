@@ -58,49 +58,70 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VMOVUPS    k42b20000<>+0(SB), Y2
-	VMINPS     Y1, Y2, Y1
-	VMOVUPS    kc2d00000<>+0(SB), Y2
-	VMAXPS     Y1, Y2, Y1
-	VMULPS     k3fb8aa3b<>+0(SB), Y1, Y2
-	VADDPS     k4b400000<>+0(SB), Y2, Y2
-	VSUBPS     k4b400000<>+0(SB), Y2, Y3
-	VMULPS     k3f318000<>+0(SB), Y3, Y4
-	VSUBPS     Y4, Y1, Y1
-	VMULPS     kb95e8083<>+0(SB), Y3, Y3
-	VSUBPS     Y3, Y1, Y1
-	VMULPS     Y1, Y1, Y3
-	VMOVUPS    k39506967<>+0(SB), Y4
-	VMULPS     Y1, Y4, Y4
-	VADDPS     k3ab743ce<>+0(SB), Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VADDPS     k3c088908<>+0(SB), Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VADDPS     k3d2aa9c1<>+0(SB), Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VADDPS     k3e2aaaaa<>+0(SB), Y4, Y4
-	VMULPS     Y1, Y4, Y4
-	VADDPS     k3f000000<>+0(SB), Y4, Y4
-	VMULPS     Y4, Y3, Y3
-	VADDPS     Y1, Y3, Y1
-	VADDPS     k3f800000<>+0(SB), Y1, Y1
-	VPSUBD     k4b400000<>+0(SB), Y2, Y2
-	VPSRAD     $0x01, Y2, Y3
-	VPSUBD     Y3, Y2, Y2
-	VPADDD     k0000007f<>+0(SB), Y3, Y3
-	VPSLLD     $0x17, Y3, Y3
-	VMULPS     Y3, Y1, Y1
-	VPADDD     k0000007f<>+0(SB), Y2, Y2
-	VPSLLD     $0x17, Y2, Y2
-	VMULPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VMOVUPS      k42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      kc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y1
+	VADDPS       k4b400000<>+0(SB), Y1, Y1
+	VSUBPS       k4b400000<>+0(SB), Y1, Y2
+	VMULPS       k3f318000<>+0(SB), Y2, Y3
+	VSUBPS       Y3, Y0, Y0
+	VMULPS       kb95e8083<>+0(SB), Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      k39506967<>+0(SB), Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3ab743ce<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3c088908<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3d2aa9c1<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3e2aaaaa<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3f000000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y0, Y2, Y0
+	VADDPS       k3f800000<>+0(SB), Y0, Y0
+	VPSUBD       k4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VPADDD       k0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip1_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip1_4:
+	TESTB   $0x02, DL
+	JZ      skip1_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, DL
+	JZ     skip1_1
+	VMOVSS X0, (AX)
+
+skip1_1:
 done:
 	VZEROUPPER
 	RET
@@ -336,58 +357,79 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VCMPPS     $0x11, k00800000<>+0(SB), Y1, Y2
-	VMULPS     k4b000000<>+0(SB), Y1, Y3
-	VBLENDVPS  Y2, Y3, Y1, Y3
-	VPSUBD     k3f3504f3<>+0(SB), Y3, Y4
-	VPSRAD     $0x17, Y4, Y4
-	VPSLLD     $0x17, Y4, Y5
-	VPSUBD     Y5, Y3, Y5
-	VCVTDQ2PS  Y4, Y3
-	VANDPS     k41b80000<>+0(SB), Y2, Y2
-	VSUBPS     Y2, Y3, Y2
-	VSUBPS     k3f800000<>+0(SB), Y5, Y3
-	VMULPS     Y3, Y3, Y4
-	VMOVUPS    k3d9021bb<>+0(SB), Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     kbdebd1b8<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     k3def251a<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     kbdfe5d4f<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     k3e11e9bf<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     kbe2aae50<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     k3e4cceac<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     kbe7ffffc<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VADDPS     k3eaaaaaa<>+0(SB), Y5, Y5
-	VMULPS     Y3, Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VMULPS     kb95e8083<>+0(SB), Y2, Y6
-	VADDPS     Y6, Y5, Y5
-	VMULPS     k3f000000<>+0(SB), Y4, Y4
-	VSUBPS     Y4, Y5, Y4
-	VADDPS     Y4, Y3, Y3
-	VMULPS     k3f318000<>+0(SB), Y2, Y2
-	VADDPS     Y2, Y3, Y2
-	VCMPPS     $0x00, k7f800000<>+0(SB), Y1, Y3
-	VBLENDVPS  Y3, Y1, Y2, Y2
-	VCMPPS     $0x00, k00000000<>+0(SB), Y1, Y3
-	VBLENDVPS  Y3, kff800000<>+0(SB), Y2, Y2
-	VCMPPS     $0x19, k00000000<>+0(SB), Y1, Y1
-	VORPS      Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VCMPPS       $0x11, k00800000<>+0(SB), Y0, Y1
+	VMULPS       k4b000000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y1, Y2, Y0, Y2
+	VPSUBD       k3f3504f3<>+0(SB), Y2, Y3
+	VPSRAD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPSUBD       Y4, Y2, Y4
+	VCVTDQ2PS    Y3, Y2
+	VANDPS       k41b80000<>+0(SB), Y1, Y1
+	VSUBPS       Y1, Y2, Y1
+	VSUBPS       k3f800000<>+0(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      k3d9021bb<>+0(SB), Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbdebd1b8<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3def251a<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbdfe5d4f<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3e11e9bf<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbe2aae50<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3e4cceac<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbe7ffffc<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3eaaaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       kb95e8083<>+0(SB), Y1, Y5
+	VADDPS       Y5, Y4, Y4
+	VMULPS       k3f000000<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	VMULPS       k3f318000<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VCMPPS       $0x00, k7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y1
+	VCMPPS       $0x00, k00000000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y2, kff800000<>+0(SB), Y1, Y1
+	VCMPPS       $0x19, k00000000<>+0(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip2_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip2_4:
+	TESTB   $0x02, DL
+	JZ      skip2_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip2_2:
+	TESTB  $0x01, DL
+	JZ     skip2_1
+	VMOVSS X0, (AX)
+
+skip2_1:
 done:
 	VZEROUPPER
 	RET
@@ -622,65 +664,86 @@ loop:
 	JNE     loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VCMPPS     $0x12, k00000000<>+0(SB), Y1, Y2
-	VANDNPS    Y1, Y2, Y2
-	VORPS      k80000000<>+0(SB), Y1, Y1
-	VMOVUPS    kc2d00000<>+0(SB), Y3
-	VMAXPS     Y1, Y3, Y1
-	VMULPS     k3fb8aa3b<>+0(SB), Y1, Y3
-	VADDPS     k4b400000<>+0(SB), Y3, Y3
-	VSUBPS     k4b400000<>+0(SB), Y3, Y4
-	VMULPS     k3f318000<>+0(SB), Y4, Y5
-	VSUBPS     Y5, Y1, Y1
-	VMULPS     kb95e8083<>+0(SB), Y4, Y4
-	VSUBPS     Y4, Y1, Y1
-	VMULPS     Y1, Y1, Y4
-	VMOVUPS    k39506967<>+0(SB), Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     k3c088908<>+0(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS     Y1, Y5, Y5
-	VADDPS     k3f000000<>+0(SB), Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VADDPS     Y1, Y4, Y1
-	VADDPS     k3f800000<>+0(SB), Y1, Y1
-	VPSUBD     k4b400000<>+0(SB), Y3, Y3
-	VPSRAD     $0x01, Y3, Y4
-	VPSUBD     Y4, Y3, Y3
-	VPADDD     k0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y1, Y1
-	VPADDD     k0000007f<>+0(SB), Y3, Y3
-	VPSLLD     $0x17, Y3, Y3
-	VMULPS     Y3, Y1, Y1
-	VADDPS     k40000000<>+0(SB), Y1, Y3
-	VDIVPS     Y3, Y1, Y3
-	VMULPS     Y3, Y3, Y4
-	VMOVUPS    k3e897acc<>+0(SB), Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     k3e90924e<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     k3eccd6b6<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     k3f2aaaa6<>+0(SB), Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VSUBPS     Y4, Y1, Y4
-	VMULPS     Y4, Y3, Y3
-	VSUBPS     Y3, Y1, Y1
-	VADDPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y1
+	VORPS        k80000000<>+0(SB), Y0, Y0
+	VMOVUPS      kc2d00000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y2
+	VADDPS       k4b400000<>+0(SB), Y2, Y2
+	VSUBPS       k4b400000<>+0(SB), Y2, Y3
+	VMULPS       k3f318000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMULPS       kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      k39506967<>+0(SB), Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3c088908<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3f000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y0, Y3, Y0
+	VADDPS       k3f800000<>+0(SB), Y0, Y0
+	VPSUBD       k4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VADDPS       k40000000<>+0(SB), Y0, Y2
+	VDIVPS       Y2, Y0, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      k3e897acc<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3e90924e<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3eccd6b6<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3f2aaaa6<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VSUBPS       Y3, Y0, Y3
+	VMULPS       Y3, Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip3_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip3_4:
+	TESTB   $0x02, DL
+	JZ      skip3_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip3_2:
+	TESTB  $0x01, DL
+	JZ     skip3_1
+	VMOVSS X0, (AX)
+
+skip3_1:
 done:
 	VZEROUPPER
 	RET
@@ -811,59 +874,80 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y1
-	VMASKMOVPS (CX)(SI*4), Y1, Y2
-	VMASKMOVPS (DX)(SI*4), Y1, Y3
-	VORPS      k80000000<>+0(SB), Y2, Y4
-	VMOVUPS    kc2d00000<>+0(SB), Y5
-	VMAXPS     Y4, Y5, Y4
-	VMULPS     k3fb8aa3b<>+0(SB), Y4, Y5
-	VADDPS     k4b400000<>+0(SB), Y5, Y5
-	VSUBPS     k4b400000<>+0(SB), Y5, Y6
-	VMULPS     k3f318000<>+0(SB), Y6, Y7
-	VSUBPS     Y7, Y4, Y4
-	VMULPS     kb95e8083<>+0(SB), Y6, Y6
-	VSUBPS     Y6, Y4, Y4
-	VMULPS     Y4, Y4, Y6
-	VMOVUPS    k39506967<>+0(SB), Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3ab743ce<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3c088908<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3d2aa9c1<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3e2aaaaa<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3f000000<>+0(SB), Y7, Y7
-	VMULPS     Y7, Y6, Y6
-	VADDPS     Y4, Y6, Y4
-	VADDPS     k3f800000<>+0(SB), Y4, Y4
-	VPSUBD     k4b400000<>+0(SB), Y5, Y5
-	VPSRAD     $0x01, Y5, Y6
-	VPSUBD     Y6, Y5, Y5
-	VPADDD     k0000007f<>+0(SB), Y6, Y6
-	VPSLLD     $0x17, Y6, Y6
-	VMULPS     Y6, Y4, Y4
-	VPADDD     k0000007f<>+0(SB), Y5, Y5
-	VPSLLD     $0x17, Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VMOVUPS    k3f800000<>+0(SB), Y5
-	VSUBPS     Y3, Y5, Y6
-	VBLENDVPS  Y2, Y4, Y5, Y7
-	VMULPS     Y7, Y6, Y6
-	VBLENDVPS  Y2, Y5, Y4, Y2
-	VMULPS     Y2, Y3, Y2
-	VSUBPS     Y2, Y6, Y2
-	VADDPS     Y4, Y5, Y3
-	VDIVPS     Y3, Y2, Y2
-	VMULPS     Y0, Y2, Y0
-	VMASKMOVPS Y0, Y1, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VORPS        k80000000<>+0(SB), Y2, Y3
+	VMOVUPS      kc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       k3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS       k4b400000<>+0(SB), Y4, Y4
+	VSUBPS       k4b400000<>+0(SB), Y4, Y5
+	VMULPS       k3f318000<>+0(SB), Y5, Y6
+	VSUBPS       Y6, Y3, Y3
+	VMULPS       kb95e8083<>+0(SB), Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      k39506967<>+0(SB), Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3ab743ce<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3c088908<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3d2aa9c1<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3e2aaaaa<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3f000000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       Y3, Y5, Y3
+	VADDPS       k3f800000<>+0(SB), Y3, Y3
+	VPSUBD       k4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      k3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y5
+	VBLENDVPS    Y2, Y3, Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VBLENDVPS    Y2, Y4, Y3, Y2
+	VMULPS       Y2, Y1, Y1
+	VSUBPS       Y1, Y5, Y1
+	VADDPS       Y3, Y4, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip4_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip4_4:
+	TESTB   $0x02, BL
+	JZ      skip4_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip4_2:
+	TESTB  $0x01, BL
+	JZ     skip4_1
+	VMOVSS X0, (AX)
+
+skip4_1:
 done:
 	VZEROUPPER
 	RET
@@ -925,52 +1009,73 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VORPS      k80000000<>+0(SB), Y1, Y2
-	VMOVUPS    kc2d00000<>+0(SB), Y3
-	VMAXPS     Y2, Y3, Y2
-	VMULPS     k3fb8aa3b<>+0(SB), Y2, Y3
-	VADDPS     k4b400000<>+0(SB), Y3, Y3
-	VSUBPS     k4b400000<>+0(SB), Y3, Y4
-	VMULPS     k3f318000<>+0(SB), Y4, Y5
-	VSUBPS     Y5, Y2, Y2
-	VMULPS     kb95e8083<>+0(SB), Y4, Y4
-	VSUBPS     Y4, Y2, Y2
-	VMULPS     Y2, Y2, Y4
-	VMOVUPS    k39506967<>+0(SB), Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3c088908<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3f000000<>+0(SB), Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VADDPS     Y2, Y4, Y2
-	VADDPS     k3f800000<>+0(SB), Y2, Y2
-	VPSUBD     k4b400000<>+0(SB), Y3, Y3
-	VPSRAD     $0x01, Y3, Y4
-	VPSUBD     Y4, Y3, Y3
-	VPADDD     k0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y2, Y2
-	VPADDD     k0000007f<>+0(SB), Y3, Y3
-	VPSLLD     $0x17, Y3, Y3
-	VMULPS     Y3, Y2, Y2
-	VMOVUPS    k3f800000<>+0(SB), Y3
-	VBLENDVPS  Y1, Y2, Y3, Y1
-	VADDPS     Y2, Y3, Y2
-	VDIVPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y0, Y1
+	VMOVUPS      kc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       k3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS       k4b400000<>+0(SB), Y2, Y2
+	VSUBPS       k4b400000<>+0(SB), Y2, Y3
+	VMULPS       k3f318000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      k39506967<>+0(SB), Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3c088908<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3f000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VADDPS       k3f800000<>+0(SB), Y1, Y1
+	VPSUBD       k4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VADDPS       Y1, Y2, Y1
+	VDIVPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip5_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip5_4:
+	TESTB   $0x02, DL
+	JZ      skip5_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip5_2:
+	TESTB  $0x01, DL
+	JZ     skip5_1
+	VMOVSS X0, (AX)
+
+skip5_1:
 done:
 	VZEROUPPER
 	RET
@@ -1033,53 +1138,74 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VORPS      k80000000<>+0(SB), Y1, Y2
-	VMOVUPS    kc2d00000<>+0(SB), Y3
-	VMAXPS     Y2, Y3, Y2
-	VMULPS     k3fb8aa3b<>+0(SB), Y2, Y3
-	VADDPS     k4b400000<>+0(SB), Y3, Y3
-	VSUBPS     k4b400000<>+0(SB), Y3, Y4
-	VMULPS     k3f318000<>+0(SB), Y4, Y5
-	VSUBPS     Y5, Y2, Y2
-	VMULPS     kb95e8083<>+0(SB), Y4, Y4
-	VSUBPS     Y4, Y2, Y2
-	VMULPS     Y2, Y2, Y4
-	VMOVUPS    k39506967<>+0(SB), Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3c088908<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3f000000<>+0(SB), Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VADDPS     Y2, Y4, Y2
-	VADDPS     k3f800000<>+0(SB), Y2, Y2
-	VPSUBD     k4b400000<>+0(SB), Y3, Y3
-	VPSRAD     $0x01, Y3, Y4
-	VPSUBD     Y4, Y3, Y3
-	VPADDD     k0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y2, Y2
-	VPADDD     k0000007f<>+0(SB), Y3, Y3
-	VPSLLD     $0x17, Y3, Y3
-	VMULPS     Y3, Y2, Y2
-	VMOVUPS    k3f800000<>+0(SB), Y3
-	VBLENDVPS  Y1, Y2, Y3, Y4
-	VADDPS     Y2, Y3, Y2
-	VDIVPS     Y2, Y4, Y2
-	VMULPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y0, Y1
+	VMOVUPS      kc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       k3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS       k4b400000<>+0(SB), Y2, Y2
+	VSUBPS       k4b400000<>+0(SB), Y2, Y3
+	VMULPS       k3f318000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      k39506967<>+0(SB), Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3c088908<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3f000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VADDPS       k3f800000<>+0(SB), Y1, Y1
+	VPSUBD       k4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y1, Y2, Y3
+	VADDPS       Y1, Y2, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip6_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip6_4:
+	TESTB   $0x02, DL
+	JZ      skip6_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip6_2:
+	TESTB  $0x01, DL
+	JZ     skip6_1
+	VMOVSS X0, (AX)
+
+skip6_1:
 done:
 	VZEROUPPER
 	RET
@@ -1149,59 +1275,80 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VORPS      k80000000<>+0(SB), Y1, Y3
-	VMOVUPS    kc2d00000<>+0(SB), Y4
-	VMAXPS     Y3, Y4, Y3
-	VMULPS     k3fb8aa3b<>+0(SB), Y3, Y4
-	VADDPS     k4b400000<>+0(SB), Y4, Y4
-	VSUBPS     k4b400000<>+0(SB), Y4, Y5
-	VMULPS     k3f318000<>+0(SB), Y5, Y6
-	VSUBPS     Y6, Y3, Y3
-	VMULPS     kb95e8083<>+0(SB), Y5, Y5
-	VSUBPS     Y5, Y3, Y3
-	VMULPS     Y3, Y3, Y5
-	VMOVUPS    k39506967<>+0(SB), Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3ab743ce<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3c088908<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3d2aa9c1<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3e2aaaaa<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3f000000<>+0(SB), Y6, Y6
-	VMULPS     Y6, Y5, Y5
-	VADDPS     Y3, Y5, Y3
-	VADDPS     k3f800000<>+0(SB), Y3, Y3
-	VPSUBD     k4b400000<>+0(SB), Y4, Y4
-	VPSRAD     $0x01, Y4, Y5
-	VPSUBD     Y5, Y4, Y4
-	VPADDD     k0000007f<>+0(SB), Y5, Y5
-	VPSLLD     $0x17, Y5, Y5
-	VMULPS     Y5, Y3, Y3
-	VPADDD     k0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y3, Y3
-	VMOVUPS    k3f800000<>+0(SB), Y4
-	VBLENDVPS  Y1, Y3, Y4, Y5
-	VADDPS     Y3, Y4, Y3
-	VDIVPS     Y3, Y5, Y3
-	VMOVUPS    k3f800000<>+0(SB), Y4
-	VMULPS     Y3, Y2, Y2
-	VSUBPS     Y3, Y4, Y3
-	VMULPS     Y3, Y1, Y1
-	VADDPS     Y4, Y1, Y1
-	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y1, Y2
+	VMOVUPS      kc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS       k4b400000<>+0(SB), Y3, Y3
+	VSUBPS       k4b400000<>+0(SB), Y3, Y4
+	VMULPS       k3f318000<>+0(SB), Y4, Y5
+	VSUBPS       Y5, Y2, Y2
+	VMULPS       kb95e8083<>+0(SB), Y4, Y4
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y2, Y4, Y2
+	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VPSUBD       k4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y2, Y3, Y4
+	VADDPS       Y2, Y3, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VMULPS       Y2, Y0, Y0
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip7_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip7_4:
+	TESTB   $0x02, BL
+	JZ      skip7_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip7_2:
+	TESTB  $0x01, BL
+	JZ     skip7_1
+	VMOVSS X0, (AX)
+
+skip7_1:
 done:
 	VZEROUPPER
 	RET
@@ -1281,70 +1428,91 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VORPS      k80000000<>+0(SB), Y1, Y2
-	VADDPS     Y2, Y2, Y3
-	VMOVUPS    kc2d00000<>+0(SB), Y4
-	VMAXPS     Y3, Y4, Y3
-	VMULPS     k3fb8aa3b<>+0(SB), Y3, Y4
-	VADDPS     k4b400000<>+0(SB), Y4, Y4
-	VSUBPS     k4b400000<>+0(SB), Y4, Y5
-	VMULPS     k3f318000<>+0(SB), Y5, Y6
-	VSUBPS     Y6, Y3, Y3
-	VMULPS     kb95e8083<>+0(SB), Y5, Y5
-	VSUBPS     Y5, Y3, Y3
-	VMULPS     Y3, Y3, Y5
-	VMOVUPS    k39506967<>+0(SB), Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3ab743ce<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3c088908<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3d2aa9c1<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3e2aaaaa<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3f000000<>+0(SB), Y6, Y6
-	VMULPS     Y6, Y5, Y5
-	VADDPS     Y3, Y5, Y3
-	VADDPS     k3f800000<>+0(SB), Y3, Y3
-	VPSUBD     k4b400000<>+0(SB), Y4, Y4
-	VPSRAD     $0x01, Y4, Y5
-	VPSUBD     Y5, Y4, Y4
-	VPADDD     k0000007f<>+0(SB), Y5, Y5
-	VPSLLD     $0x17, Y5, Y5
-	VMULPS     Y5, Y3, Y3
-	VPADDD     k0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y3, Y3
-	VMOVUPS    k3f800000<>+0(SB), Y4
-	VSUBPS     Y3, Y4, Y5
-	VADDPS     Y3, Y4, Y3
-	VDIVPS     Y3, Y5, Y3
-	VANDPS     k80000000<>+0(SB), Y1, Y4
-	VORPS      Y4, Y3, Y3
-	VMULPS     Y1, Y1, Y4
-	VMOVUPS    kbbbaf0ea<>+0(SB), Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     k3ca9134e<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     kbd5c1e2d<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     k3e088393<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y5, Y5
-	VADDPS     kbeaaaa99<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y5, Y4
-	VMULPS     Y1, Y4, Y4
-	VADDPS     Y1, Y4, Y1
-	VCMPPS     $0x1e, kbf200000<>+0(SB), Y2, Y2
-	VBLENDVPS  Y2, Y1, Y3, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y0, Y1
+	VADDPS       Y1, Y1, Y2
+	VMOVUPS      kc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS       k4b400000<>+0(SB), Y3, Y3
+	VSUBPS       k4b400000<>+0(SB), Y3, Y4
+	VMULPS       k3f318000<>+0(SB), Y4, Y5
+	VSUBPS       Y5, Y2, Y2
+	VMULPS       kb95e8083<>+0(SB), Y4, Y4
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y2, Y4, Y2
+	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VPSUBD       k4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y4
+	VADDPS       Y2, Y3, Y2
+	VDIVPS       Y2, Y4, Y2
+	VANDPS       k80000000<>+0(SB), Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      kbbbaf0ea<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3ca9134e<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       kbd5c1e2d<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3e088393<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       kbeaaaa99<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y0, Y3, Y0
+	VCMPPS       $0x1e, kbf200000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip8_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip8_4:
+	TESTB   $0x02, DL
+	JZ      skip8_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip8_2:
+	TESTB  $0x01, DL
+	JZ     skip8_1
+	VMOVSS X0, (AX)
+
+skip8_1:
 done:
 	VZEROUPPER
 	RET
@@ -1498,84 +1666,105 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y0
-	VMASKMOVPS (CX)(BX*4), Y0, Y1
-	VANDPS     k7fffffff<>+0(SB), Y1, Y2
-	VMOVUPS    k41680000<>+0(SB), Y3
-	VMINPS     Y2, Y3, Y2
-	VANDPS     kfffff000<>+0(SB), Y2, Y3
-	VSUBPS     Y3, Y2, Y4
-	VADDPS     Y3, Y2, Y5
-	VMULPS     Y5, Y4, Y4
-	VMULPS     kbf000000<>+0(SB), Y4, Y4
-	VMULPS     Y3, Y3, Y3
-	VMULPS     kbf000000<>+0(SB), Y3, Y3
-	VMULPS     k3fb8aa3b<>+0(SB), Y3, Y5
-	VADDPS     k4b400000<>+0(SB), Y5, Y5
-	VSUBPS     k4b400000<>+0(SB), Y5, Y6
-	VMULPS     k3f318000<>+0(SB), Y6, Y7
-	VSUBPS     Y7, Y3, Y3
-	VMULPS     kb95e8083<>+0(SB), Y6, Y6
-	VSUBPS     Y6, Y3, Y3
-	VADDPS     Y4, Y3, Y3
-	VMULPS     Y3, Y3, Y4
-	VMOVUPS    k39506967<>+0(SB), Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3ab743ce<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3c088908<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3d2aa9c1<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3e2aaaaa<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3f000000<>+0(SB), Y6, Y6
-	VMULPS     Y6, Y4, Y4
-	VADDPS     Y3, Y4, Y3
-	VADDPS     k3f800000<>+0(SB), Y3, Y3
-	VPSUBD     k4b400000<>+0(SB), Y5, Y4
-	VPSRAD     $0x01, Y4, Y5
-	VPSUBD     Y5, Y4, Y4
-	VPADDD     k0000007f<>+0(SB), Y5, Y5
-	VPSLLD     $0x17, Y5, Y5
-	VMULPS     Y5, Y3, Y3
-	VPADDD     k0000007f<>+0(SB), Y4, Y4
-	VPSLLD     $0x17, Y4, Y4
-	VMULPS     Y4, Y3, Y3
-	VMOVUPS    k3f800000<>+0(SB), Y4
-	VMULPS     k3e99999a<>+0(SB), Y2, Y2
-	VADDPS     Y4, Y2, Y2
-	VDIVPS     Y2, Y4, Y2
-	VMOVUPS    kbca8f2ba<>+0(SB), Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3de644e1<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     kbe69b119<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3e446386<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     kbda2a95c<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3dc4ee2c<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3da08aa7<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3de1c321<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3df4e211<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y5
-	VADDPS     k3df51e4c<>+0(SB), Y5, Y5
-	VMULPS     Y2, Y5, Y2
-	VMULPS     Y3, Y2, Y2
-	VSUBPS     Y2, Y4, Y3
-	VBLENDVPS  Y1, Y2, Y3, Y2
-	VMULPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y0, (AX)(BX*4)
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VANDPS       k7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      k41680000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VANDPS       kfffff000<>+0(SB), Y1, Y2
+	VSUBPS       Y2, Y1, Y3
+	VADDPS       Y2, Y1, Y4
+	VMULPS       Y4, Y3, Y3
+	VMULPS       kbf000000<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       kbf000000<>+0(SB), Y2, Y2
+	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y4
+	VADDPS       k4b400000<>+0(SB), Y4, Y4
+	VSUBPS       k4b400000<>+0(SB), Y4, Y5
+	VMULPS       k3f318000<>+0(SB), Y5, Y6
+	VSUBPS       Y6, Y2, Y2
+	VMULPS       kb95e8083<>+0(SB), Y5, Y5
+	VSUBPS       Y5, Y2, Y2
+	VADDPS       Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y2, Y3, Y2
+	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VPSUBD       k4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VMULPS       k3e99999a<>+0(SB), Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMOVUPS      kbca8f2ba<>+0(SB), Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3de644e1<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       kbe69b119<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3e446386<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       kbda2a95c<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3dc4ee2c<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3da08aa7<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3de1c321<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3df4e211<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3df51e4c<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y2, Y1, Y1
+	VSUBPS       Y1, Y3, Y2
+	VBLENDVPS    Y0, Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip9_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip9_4:
+	TESTB   $0x02, DL
+	JZ      skip9_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip9_2:
+	TESTB  $0x01, DL
+	JZ     skip9_1
+	VMOVSS X0, (AX)
+
+skip9_1:
 done:
 	VZEROUPPER
 	RET
@@ -1828,92 +2017,113 @@ loop:
 	JNE       loop
 
 tail:
-	SUBQ       SI, BX
-	JZ         done
-	NEGQ       BX
-	LEAQ       masks4<>+0(SB), DI
-	VMOVUPS    32(DI)(BX*4), Y0
-	VMASKMOVPS (CX)(SI*4), Y0, Y1
-	VMASKMOVPS (DX)(SI*4), Y0, Y2
-	VANDPS     k7fffffff<>+0(SB), Y1, Y3
-	VMOVUPS    k41680000<>+0(SB), Y4
-	VMINPS     Y3, Y4, Y3
-	VANDPS     kfffff000<>+0(SB), Y3, Y4
-	VSUBPS     Y4, Y3, Y5
-	VADDPS     Y4, Y3, Y6
-	VMULPS     Y6, Y5, Y5
-	VMULPS     kbf000000<>+0(SB), Y5, Y5
-	VMULPS     Y4, Y4, Y4
-	VMULPS     kbf000000<>+0(SB), Y4, Y4
-	VMULPS     k3fb8aa3b<>+0(SB), Y4, Y6
-	VADDPS     k4b400000<>+0(SB), Y6, Y6
-	VSUBPS     k4b400000<>+0(SB), Y6, Y7
-	VMULPS     k3f318000<>+0(SB), Y7, Y8
-	VSUBPS     Y8, Y4, Y4
-	VMULPS     kb95e8083<>+0(SB), Y7, Y7
-	VSUBPS     Y7, Y4, Y4
-	VADDPS     Y5, Y4, Y4
-	VMULPS     Y4, Y4, Y5
-	VMOVUPS    k39506967<>+0(SB), Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3ab743ce<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3c088908<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3d2aa9c1<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3e2aaaaa<>+0(SB), Y7, Y7
-	VMULPS     Y4, Y7, Y7
-	VADDPS     k3f000000<>+0(SB), Y7, Y7
-	VMULPS     Y7, Y5, Y5
-	VADDPS     Y4, Y5, Y4
-	VADDPS     k3f800000<>+0(SB), Y4, Y4
-	VPSUBD     k4b400000<>+0(SB), Y6, Y5
-	VPSRAD     $0x01, Y5, Y6
-	VPSUBD     Y6, Y5, Y5
-	VPADDD     k0000007f<>+0(SB), Y6, Y6
-	VPSLLD     $0x17, Y6, Y6
-	VMULPS     Y6, Y4, Y4
-	VPADDD     k0000007f<>+0(SB), Y5, Y5
-	VPSLLD     $0x17, Y5, Y5
-	VMULPS     Y5, Y4, Y4
-	VMOVUPS    k3f800000<>+0(SB), Y5
-	VMULPS     k3e99999a<>+0(SB), Y3, Y3
-	VADDPS     Y5, Y3, Y3
-	VDIVPS     Y3, Y5, Y3
-	VMOVUPS    kbca8f2ba<>+0(SB), Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3de644e1<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     kbe69b119<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3e446386<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     kbda2a95c<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3dc4ee2c<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3da08aa7<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3de1c321<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3df4e211<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y6
-	VADDPS     k3df51e4c<>+0(SB), Y6, Y6
-	VMULPS     Y3, Y6, Y3
-	VMULPS     Y4, Y3, Y3
-	VSUBPS     Y3, Y5, Y5
-	VBLENDVPS  Y1, Y3, Y5, Y3
-	VMOVUPS    k41680000<>+0(SB), Y5
-	VMINPS     Y1, Y5, Y1
-	VMOVUPS    kc1680000<>+0(SB), Y5
-	VMAXPS     Y1, Y5, Y1
-	VMULPS     Y4, Y1, Y1
-	VMULPS     k3ecc422a<>+0(SB), Y1, Y1
-	VADDPS     Y3, Y1, Y1
-	VMULPS     Y1, Y2, Y1
-	VMASKMOVPS Y1, Y0, (AX)(SI*4)
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VANDPS       k7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      k41680000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VANDPS       kfffff000<>+0(SB), Y2, Y3
+	VSUBPS       Y3, Y2, Y4
+	VADDPS       Y3, Y2, Y5
+	VMULPS       Y5, Y4, Y4
+	VMULPS       kbf000000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y3, Y3
+	VMULPS       kbf000000<>+0(SB), Y3, Y3
+	VMULPS       k3fb8aa3b<>+0(SB), Y3, Y5
+	VADDPS       k4b400000<>+0(SB), Y5, Y5
+	VSUBPS       k4b400000<>+0(SB), Y5, Y6
+	VMULPS       k3f318000<>+0(SB), Y6, Y7
+	VSUBPS       Y7, Y3, Y3
+	VMULPS       kb95e8083<>+0(SB), Y6, Y6
+	VSUBPS       Y6, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      k39506967<>+0(SB), Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3ab743ce<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3c088908<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3d2aa9c1<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3e2aaaaa<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3f000000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VADDPS       k3f800000<>+0(SB), Y3, Y3
+	VPSUBD       k4b400000<>+0(SB), Y5, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      k3f800000<>+0(SB), Y4
+	VMULPS       k3e99999a<>+0(SB), Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVUPS      kbca8f2ba<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3de644e1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       kbe69b119<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e446386<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       kbda2a95c<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3dc4ee2c<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3da08aa7<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3de1c321<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3df4e211<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3df51e4c<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y2
+	VMULPS       Y3, Y2, Y2
+	VSUBPS       Y2, Y4, Y4
+	VBLENDVPS    Y1, Y2, Y4, Y2
+	VMOVUPS      k41680000<>+0(SB), Y4
+	VMINPS       Y1, Y4, Y1
+	VMOVUPS      kc1680000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y1
+	VMULPS       Y3, Y1, Y1
+	VMULPS       k3ecc422a<>+0(SB), Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip10_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
 
+skip10_4:
+	TESTB   $0x02, BL
+	JZ      skip10_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip10_2:
+	TESTB  $0x01, BL
+	JZ     skip10_1
+	VMOVSS X0, (AX)
+
+skip10_1:
 done:
 	VZEROUPPER
 	RET

@@ -88,27 +88,49 @@ loop:
 	JNE      loop
 
 tail:
-	SUBQ       BX, DX
-	JZ         done
-	NEGQ       DX
-	LEAQ       masks4<>+0(SB), SI
-	VMOVUPS    32(SI)(DX*4), Y4
-	VPSRLD     $0x10, Y0, Y5
-	VXORPS     Y5, Y0, Y5
-	VPMULLD    k85ebca6b<>+0(SB), Y5, Y5
-	VPSRLD     $0x0d, Y5, Y6
-	VXORPS     Y6, Y5, Y5
-	VXORPS     Y1, Y5, Y1
-	VPMULLD    kc2b2ae35<>+0(SB), Y1, Y1
-	VPSRLD     $0x10, Y1, Y5
-	VXORPS     Y5, Y1, Y1
-	VPMAXUD    Y2, Y1, Y2
-	VPCMPEQD   Y2, Y1, Y2
-	VMASKMOVPS (CX)(BX*4), Y4, Y1
-	VMULPS     Y3, Y1, Y1
-	VANDPS     Y2, Y1, Y1
-	VMASKMOVPS Y1, Y4, (AX)(BX*4)
-	VPADDD     kf1bbcdc8<>+0(SB), Y0, Y0
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y4
+	VPSRLD       $0x10, Y0, Y5
+	VXORPS       Y5, Y0, Y5
+	VPMULLD      k85ebca6b<>+0(SB), Y5, Y5
+	VPSRLD       $0x0d, Y5, Y6
+	VXORPS       Y6, Y5, Y5
+	VXORPS       Y1, Y5, Y1
+	VPMULLD      kc2b2ae35<>+0(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y5
+	VXORPS       Y5, Y1, Y1
+	VPMAXUD      Y2, Y1, Y2
+	VPCMPEQD     Y2, Y1, Y2
+	VMASKMOVPS   (CX)(BX*4), Y4, Y1
+	VMULPS       Y3, Y1, Y1
+	VANDPS       Y2, Y1, Y1
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y1, Y2
+	VMOVAPS      X1, X1
+	TESTB        $0x04, DL
+	JZ           skip1_4
+	VMOVUPS      X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	ADDQ         $0x10, AX
+
+skip1_4:
+	TESTB   $0x02, DL
+	JZ      skip1_2
+	VMOVLPS X1, (AX)
+	VSHUFPS $0xee, X1, X1, X1
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, DL
+	JZ     skip1_1
+	VMOVSS X1, (AX)
+
+skip1_1:
+	VPADDD kf1bbcdc8<>+0(SB), Y0, Y0
 
 done:
 	VZEROUPPER

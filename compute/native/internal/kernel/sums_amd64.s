@@ -579,56 +579,78 @@ loop:
 tail:
 	SUBQ         BX, DX
 	JZ           done
-	NEGQ         DX
-	LEAQ         masks4<>+0(SB), SI
-	VMOVUPS      32(SI)(DX*4), Y3
-	VMASKMOVPS   (CX)(BX*4), Y3, Y4
-	VSUBPS       Y0, Y4, Y0
-	VMOVUPS      k42b20000<>+0(SB), Y4
-	VMINPS       Y0, Y4, Y0
-	VMOVUPS      kc2d00000<>+0(SB), Y4
-	VMAXPS       Y0, Y4, Y0
-	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y4
-	VADDPS       k4b400000<>+0(SB), Y4, Y4
-	VSUBPS       k4b400000<>+0(SB), Y4, Y5
-	VMULPS       k3f318000<>+0(SB), Y5, Y6
-	VSUBPS       Y6, Y0, Y0
-	VMULPS       kb95e8083<>+0(SB), Y5, Y5
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y3
+	VMASKMOVPS   (CX)(BX*4), Y3, Y3
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      k42b20000<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      kc2d00000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y3
+	VADDPS       k4b400000<>+0(SB), Y3, Y3
+	VSUBPS       k4b400000<>+0(SB), Y3, Y4
+	VMULPS       k3f318000<>+0(SB), Y4, Y5
 	VSUBPS       Y5, Y0, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      k39506967<>+0(SB), Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       k3ab743ce<>+0(SB), Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       k3c088908<>+0(SB), Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       k3d2aa9c1<>+0(SB), Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       k3e2aaaaa<>+0(SB), Y6, Y6
-	VMULPS       Y0, Y6, Y6
-	VADDPS       k3f000000<>+0(SB), Y6, Y6
-	VMULPS       Y6, Y5, Y5
-	VADDPS       Y0, Y5, Y0
+	VMULPS       kb95e8083<>+0(SB), Y4, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y0, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y0, Y4, Y0
 	VADDPS       k3f800000<>+0(SB), Y0, Y0
-	VPSUBD       k4b400000<>+0(SB), Y4, Y4
-	VPSRAD       $0x01, Y4, Y5
-	VPSUBD       Y5, Y4, Y4
-	VPADDD       k0000007f<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y0, Y0
+	VPSUBD       k4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
 	VPADDD       k0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
 	VMULPS       Y4, Y0, Y0
-	VMASKMOVPS   Y0, Y3, (AX)(BX*4)
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y3
+	VMOVAPS      X0, X4
+	TESTB        $0x04, DL
+	JZ           skip1_4
+	VMOVUPS      X4, (AX)
+	VEXTRACTF128 $0x01, Y3, X4
+	ADDQ         $0x10, AX
+
+skip1_4:
+	TESTB   $0x02, DL
+	JZ      skip1_2
+	VMOVLPS X4, (AX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, DL
+	JZ     skip1_1
+	VMOVSS X4, (AX)
+
+skip1_1:
 	VCVTPS2PD    X0, Y3
 	VEXTRACTF128 $0x01, Y0, X0
 	VCVTPS2PD    X0, Y0
 	LEAQ         masks8<>+0(SB), AX
-	VMOVUPS      64(AX)(DX*8), Y4
+	VMOVUPS      64(AX)(SI*8), Y4
 	VANDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y1, Y1
 	LEAQ         masks8<>+0(SB), AX
-	VMOVUPS      96(AX)(DX*8), Y3
+	VMOVUPS      96(AX)(SI*8), Y3
 	VANDPD       Y3, Y0, Y0
 	VADDPD       Y0, Y2, Y2
 
