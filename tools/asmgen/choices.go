@@ -19,7 +19,29 @@ func choices(g *generator) {
 		g.RET()
 		g.first()
 		g.raise()
+		g.outside()
 	}
+}
+
+// outside writes a check of bounds.
+func (g *generator) outside() {
+	t := g.typ()
+	g.function("outsideAVX", "x *"+t+", n int, low, high "+t+") (some int", "is not 0 if some of n elements are not in [low, high].")
+	x, n := g.Load(g.Param("x"), g.GP64()), g.Load(g.Param("n"), g.GP64())
+	low, high := g.broadcast("low", g.double), g.broadcast("high", g.double)
+	out, bits := g.YMM(), g.GP32()
+	g.VXORPS(out, out, out)
+	g.spans("", n, g.lanes(), func(s *span) {
+		v := s.get(x)
+		if s.mask != nil {
+			v = g.choose(*s.mask, v, low)
+		}
+		g.VORPS(g.or(g.compare(notAtLeast, v, low), g.compare(notAtMost, v, high)), out, out)
+	})
+	g.pickMask()(out, bits)
+	g.VZEROUPPER()
+	g.Store(bits.As64(), g.Return("some"))
+	g.RET()
 }
 
 // largest returns the largest of n elements, and which lanes met NaN.

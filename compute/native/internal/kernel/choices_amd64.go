@@ -19,6 +19,11 @@ func firstAVX(x *float32, n int) (at int)
 //go:noescape
 func raiseAVX(top *float32, at *float32, x *float32, n int, i float32)
 
+// outsideAVX is not 0 if some of n elements are not in [low, high].
+//
+//go:noescape
+func outsideAVX(x *float32, n int, low float32, high float32) (some int)
+
 // maxAVX64 is the largest of n elements, passing over NaN: -Inf of none.
 //
 //go:noescape
@@ -33,3 +38,8 @@ func firstAVX64(x *float64, n int) (at int)
 //
 //go:noescape
 func raiseAVX64(top *float64, at *float64, x *float64, n int, i float64)
+
+// outsideAVX64 is not 0 if some of n elements are not in [low, high].
+//
+//go:noescape
+func outsideAVX64(x *float64, n int, low float64, high float64) (some int)

@@ -313,6 +313,48 @@ done:
 	VZEROUPPER
 	RET
 
+// func outsideAVX(x *float32, n int, low float32, high float32) (some int)
+// Requires: AVX
+TEXT ·outsideAVX(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSS low+16(FP), Y0
+	VBROADCASTSS high+20(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	XORQ         DX, DX
+	MOVQ         CX, BX
+	ANDQ         $-8, BX
+	JZ           tail
+
+loop:
+	VMOVUPS (AX)(DX*4), Y3
+	VCMPPS  $0x19, Y0, Y3, Y4
+	VCMPPS  $0x16, Y1, Y3, Y3
+	VORPS   Y3, Y4, Y3
+	VORPS   Y3, Y2, Y2
+	ADDQ    $0x08, DX
+	CMPQ    DX, BX
+	JNE     loop
+
+tail:
+	SUBQ       DX, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       masks4<>+0(SB), BX
+	VMOVUPS    32(BX)(CX*4), Y3
+	VMASKMOVPS (AX)(DX*4), Y3, Y4
+	VBLENDVPS  Y3, Y4, Y0, Y3
+	VCMPPS     $0x19, Y0, Y3, Y0
+	VCMPPS     $0x16, Y1, Y3, Y1
+	VORPS      Y1, Y0, Y0
+	VORPS      Y0, Y2, Y2
+
+done:
+	VMOVMSKPS Y2, AX
+	VZEROUPPER
+	MOVQ      AX, some+24(FP)
+	RET
+
 // func maxAVX64(x *float64, n int) (top float64)
 // Requires: AVX, SSE2
 TEXT ·maxAVX64(SB), NOSPLIT, $0-24
@@ -570,4 +612,46 @@ skip4_2:
 skip4_1:
 done:
 	VZEROUPPER
+	RET
+
+// func outsideAVX64(x *float64, n int, low float64, high float64) (some int)
+// Requires: AVX
+TEXT ·outsideAVX64(SB), NOSPLIT, $0-40
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD low+16(FP), Y0
+	VBROADCASTSD high+24(FP), Y1
+	VXORPS       Y2, Y2, Y2
+	XORQ         DX, DX
+	MOVQ         CX, BX
+	ANDQ         $-4, BX
+	JZ           tail
+
+loop:
+	VMOVUPS (AX)(DX*8), Y3
+	VCMPPD  $0x19, Y0, Y3, Y4
+	VCMPPD  $0x16, Y1, Y3, Y3
+	VORPS   Y3, Y4, Y3
+	VORPS   Y3, Y2, Y2
+	ADDQ    $0x04, DX
+	CMPQ    DX, BX
+	JNE     loop
+
+tail:
+	SUBQ       DX, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    64(BX)(CX*8), Y3
+	VMASKMOVPD (AX)(DX*8), Y3, Y4
+	VBLENDVPS  Y3, Y4, Y0, Y3
+	VCMPPD     $0x19, Y0, Y3, Y0
+	VCMPPD     $0x16, Y1, Y3, Y1
+	VORPS      Y1, Y0, Y0
+	VORPS      Y0, Y2, Y2
+
+done:
+	VMOVMSKPD Y2, AX
+	VZEROUPPER
+	MOVQ      AX, some+32(FP)
 	RET

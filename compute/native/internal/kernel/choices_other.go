@@ -13,6 +13,9 @@ func firstAVX(x *float32, n int) (at int) { panic(elsewhere) }
 // raiseAVX is top = x and at = i where x > top, NaN being larger than any number, for n elements.
 func raiseAVX(top *float32, at *float32, x *float32, n int, i float32) { panic(elsewhere) }
 
+// outsideAVX is not 0 if some of n elements are not in [low, high].
+func outsideAVX(x *float32, n int, low float32, high float32) (some int) { panic(elsewhere) }
+
 // maxAVX64 is the largest of n elements, passing over NaN: -Inf of none.
 func maxAVX64(x *float64, n int) (top float64) { panic(elsewhere) }
 
@@ -21,3 +24,6 @@ func firstAVX64(x *float64, n int) (at int) { panic(elsewhere) }
 
 // raiseAVX64 is top = x and at = i where x > top, NaN being larger than any number, for n elements.
 func raiseAVX64(top *float64, at *float64, x *float64, n int, i float64) { panic(elsewhere) }
+
+// outsideAVX64 is not 0 if some of n elements are not in [low, high].
+func outsideAVX64(x *float64, n int, low float64, high float64) (some int) { panic(elsewhere) }

@@ -19,11 +19,12 @@ func assemble(t *Table[float32]) {
 	t.Sum, t.Squares = sumOf(sumAVX), squaresOf(squaresAVX)
 	t.Dot, t.SquaredLoss = sumOf2(dotAVX), sumOf2(squaredLossAVX)
 	t.Max, t.First, t.Raise = largestOf(maxAVX), firstOf(firstAVX), raiseOf(raiseAVX)
+	t.Inside = insideOf(outsideAVX)
 	t.Exp, t.Sigmoid, t.Tanh, t.Log = fast1(expAVX), fast1(sigmoidAVX), fast1(tanhAVX), fast1(logAVX)
 	t.Silu, t.Gelu, t.Softplus = fast1(siluAVX), fast1(geluAVX), fast1(softplusAVX)
 	t.SiluGrad, t.GeluGrad, t.LogisticGrad = fast2(siluGradAVX), fast2(geluGradAVX), fast2s(logisticGradAVX)
 	t.Gather, t.Fetch, t.Turn = gatherFast, fetchFast, turnFast
-	t.Second, t.AddSecond, t.Drop = secondFast, addSecondFast, dropFast
+	t.Second, t.AddSecond, t.Drop = secondFast, addSecondFast, dropOf(dropAVX)
 	t.ExpSum, t.LogisticLoss = expSum, sumOf2(logisticLossAVX)
 }
 
@@ -42,6 +43,7 @@ func assemble64(t *Table[float64]) {
 	t.Sum, t.Squares = sumOf(sumAVX64), squaresOf(squaresAVX64)
 	t.Dot, t.SquaredLoss = sumOf2(dotAVX64), sumOf2(squaredLossAVX64)
 	t.Max, t.First, t.Raise = largestOf(maxAVX64), firstOf(firstAVX64), raiseOf(raiseAVX64)
+	t.Inside, t.Drop = insideOf(outsideAVX64), dropOf(dropAVX64)
 }
 
 // What follows makes a kernel on slices of assembly for n elements, by the
@@ -217,6 +219,19 @@ func raiseOf[T tensor.Float](f func(top, at, x *T, n int, i T)) func(top, at, x 
 		if n := len(top); n > 0 {
 			at, x = at[:n], x[:n]
 			f(&top[0], &at[0], &x[0], n, i)
+		}
+	}
+}
+
+func insideOf[T tensor.Float](f func(x *T, n int, low, high T) int) func(x []T, low, high T) bool {
+	return func(x []T, low, high T) bool { return len(x) == 0 || f(&x[0], len(x), low, high) == 0 }
+}
+
+func dropOf[T tensor.Float](f func(out, x *T, n int, k0, k1, least uint32, scale T)) func(out, x []T, k0, k1, least uint32, scale T) {
+	return func(out, x []T, k0, k1, least uint32, scale T) {
+		if n := len(out); n > 0 {
+			x = x[:n]
+			f(&out[0], &x[0], n, k0, k1, least, scale)
 		}
 	}
 }

@@ -29,26 +29,31 @@ func drop[T tensor.Float](out, x []T, k0, k1, least uint32, scale T) {
 	}
 }
 
-// turnBlock is how many columns are turned in one go, so that the rows they are
-// written to stay near.
-const turnBlock = 8
+// Blocks of turn: as many columns as a cache line of x has, and as many rows as
+// stay near even where they lie a power of two apart.
+const (
+	turnCols = 8
+	turnRows = 32
+)
 
 func turn[T tensor.Float](out []T, outRow int, x []T, xRow, rows, cols int) {
-	for from := 0; from < cols; from += turnBlock {
-		to := min(cols, from+turnBlock)
-		for r := range rows {
-			at := from*outRow + r
-			for _, v := range x[r*xRow+from : r*xRow+to] {
-				out[at] = v
-				at += outRow
+	for top := 0; top < rows; top += turnRows {
+		n := min(turnRows, rows-top)
+		for left := 0; left < cols; left += turnCols {
+			for c := left; c < min(cols, left+turnCols); c++ {
+				at, dst := top*xRow+c, out[c*outRow+top:][:n]
+				for r := range dst {
+					dst[r] = x[at]
+					at += xRow
+				}
 			}
 		}
 	}
 }
 
-// pairs is how many elements of n, a multiple of 8, the assembly can do that
+// pairs is how many elements of n, a multiple of 4, the assembly can do that
 // reads or writes so many pairs.
-func pairs(n, pairs int) int { return min(n, pairs) &^ 7 }
+func pairs(n, pairs int) int { return min(n, pairs) &^ 3 }
 
 func secondFast(out, x []float32) {
 	n := pairs(len(out), len(x)/2)
@@ -64,13 +69,6 @@ func addSecondFast(out, x []float32) {
 		addSecondAVX(&out[0], &x[0], n)
 	}
 	addSecond(out[2*n:], x[n:])
-}
-
-func dropFast(out, x []float32, k0, k1, least uint32, scale float32) {
-	if n := len(out); n > 0 {
-		x = x[:n]
-		dropAVX(&out[0], &x[0], n, k0, k1, least, scale)
-	}
 }
 
 // turnFast has 8 rows at a time turned by what packs matrices, which takes

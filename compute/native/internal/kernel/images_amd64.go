@@ -4,12 +4,12 @@
 
 package kernel
 
-// secondAVX is out[i] = x[2i], which reads x[2i+1] as well, for n elements, a multiple of 8.
+// secondAVX is out[i] = x[2i], which reads x[2i+1] as well, for n elements, a multiple of 4.
 //
 //go:noescape
 func secondAVX(out *float32, x *float32, n int)
 
-// addSecondAVX is out[2i] = out[2i] + x[i], which writes out[2i+1] as it was, for n elements, a multiple of 8.
+// addSecondAVX is out[2i] = out[2i] + x[i], which writes out[2i+1] as it was, for n elements, a multiple of 4.
 //
 //go:noescape
 func addSecondAVX(out *float32, x *float32, n int)
@@ -18,3 +18,8 @@ func addSecondAVX(out *float32, x *float32, n int)
 //
 //go:noescape
 func dropAVX(out *float32, x *float32, n int, k0 uint32, k1 uint32, least uint32, scale float32)
+
+// dropAVX64 is out = x·scale where compute.Mask keeps element i, else 0, for n elements.
+//
+//go:noescape
+func dropAVX64(out *float64, x *float64, n int, k0 uint32, k1 uint32, least uint32, scale float64)

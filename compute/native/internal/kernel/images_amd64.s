@@ -11,6 +11,9 @@ TEXT ·secondAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(BX*8), Y0
@@ -18,8 +21,17 @@ loop:
 	VPERMPD $0xd8, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	CMPQ    BX, DX
+	CMPQ    BX, SI
 	JNE     loop
+
+tail:
+	CMPQ    BX, DX
+	JE      done
+	VMOVUPS (CX)(BX*8), X0
+	VSHUFPS $0x88, 16(CX)(BX*8), X0, X0
+	VMOVUPS X0, (AX)(BX*4)
+
+done:
 	VZEROUPPER
 	RET
 
@@ -30,6 +42,9 @@ TEXT ·addSecondAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VXORPS    Y1, Y1, Y1
@@ -45,8 +60,26 @@ loop:
 	VBLENDPS  $0xaa, Y2, Y0, Y0
 	VMOVUPS   Y0, 32(AX)(BX*8)
 	ADDQ      $0x08, BX
-	CMPQ      BX, DX
+	CMPQ      BX, SI
 	JNE       loop
+
+tail:
+	CMPQ      BX, DX
+	JE        done
+	VXORPS    X1, X1, X1
+	VMOVUPS   (CX)(BX*4), X0
+	VMOVUPS   (AX)(BX*8), X2
+	VUNPCKLPS X1, X0, X3
+	VADDPS    X2, X3, X3
+	VBLENDPS  $0x0a, X2, X3, X3
+	VMOVUPS   X3, (AX)(BX*8)
+	VMOVUPS   16(AX)(BX*8), X2
+	VUNPCKHPS X1, X0, X0
+	VADDPS    X2, X0, X0
+	VBLENDPS  $0x0a, X2, X0, X0
+	VMOVUPS   X0, 16(AX)(BX*8)
+
+done:
 	VZEROUPPER
 	RET
 
@@ -203,3 +236,94 @@ DATA masks4<>+40(SB)/8, $0x0000000000000000
 DATA masks4<>+48(SB)/8, $0x0000000000000000
 DATA masks4<>+56(SB)/8, $0x0000000000000000
 GLOBL masks4<>(SB), RODATA|NOPTR, $64
+
+// func dropAVX64(out *float64, x *float64, n int, k0 uint32, k1 uint32, least uint32, scale float64)
+// Requires: AVX, AVX2
+TEXT ·dropAVX64(SB), NOSPLIT, $0-48
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS k0+24(FP), Y0
+	VBROADCASTSS k1+28(FP), Y1
+	VBROADCASTSS least+32(FP), Y2
+	VBROADCASTSD scale+40(FP), Y3
+	VPADDD       counters<>+0(SB), Y0, Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VPSRLD    $0x10, Y0, Y4
+	VXORPS    Y4, Y0, Y4
+	VPMULLD   k85ebca6b<>+0(SB), Y4, Y4
+	VPSRLD    $0x0d, Y4, Y5
+	VXORPS    Y5, Y4, Y4
+	VXORPS    Y1, Y4, Y4
+	VPMULLD   kc2b2ae35<>+0(SB), Y4, Y4
+	VPSRLD    $0x10, Y4, Y5
+	VXORPS    Y5, Y4, Y4
+	VPMAXUD   Y2, Y4, Y5
+	VPCMPEQD  Y5, Y4, Y5
+	VPMOVSXDQ X5, Y5
+	VMOVUPS   (CX)(BX*8), Y4
+	VMULPD    Y3, Y4, Y4
+	VANDPS    Y5, Y4, Y4
+	VMOVUPS   Y4, (AX)(BX*8)
+	VPADDD    k78dde6e4<>+0(SB), Y0, Y0
+	ADDQ      $0x04, BX
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y4
+	VPSRLD       $0x10, Y0, Y5
+	VXORPS       Y5, Y0, Y5
+	VPMULLD      k85ebca6b<>+0(SB), Y5, Y5
+	VPSRLD       $0x0d, Y5, Y6
+	VXORPS       Y6, Y5, Y5
+	VXORPS       Y1, Y5, Y1
+	VPMULLD      kc2b2ae35<>+0(SB), Y1, Y1
+	VPSRLD       $0x10, Y1, Y5
+	VXORPS       Y5, Y1, Y1
+	VPMAXUD      Y2, Y1, Y2
+	VPCMPEQD     Y2, Y1, Y2
+	VPMOVSXDQ    X2, Y2
+	VMASKMOVPD   (CX)(BX*8), Y4, Y1
+	VMULPD       Y3, Y1, Y1
+	VANDPS       Y2, Y1, Y1
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y1, Y2
+	VMOVAPS      X1, X1
+	TESTB        $0x02, DL
+	JZ           skip2_2
+	VMOVUPS      X1, (AX)
+	VEXTRACTF128 $0x01, Y2, X1
+	ADDQ         $0x10, AX
+
+skip2_2:
+	TESTB  $0x01, DL
+	JZ     skip2_1
+	VMOVSD X1, (AX)
+
+skip2_1:
+	VPADDD k78dde6e4<>+0(SB), Y0, Y0
+
+done:
+	VZEROUPPER
+	RET
+
+DATA k78dde6e4<>+0(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+4(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+8(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+12(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+16(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+20(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+24(SB)/4, $0x78dde6e4
+DATA k78dde6e4<>+28(SB)/4, $0x78dde6e4
+GLOBL k78dde6e4<>(SB), RODATA|NOPTR, $32

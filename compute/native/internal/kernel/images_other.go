@@ -4,13 +4,18 @@
 
 package kernel
 
-// secondAVX is out[i] = x[2i], which reads x[2i+1] as well, for n elements, a multiple of 8.
+// secondAVX is out[i] = x[2i], which reads x[2i+1] as well, for n elements, a multiple of 4.
 func secondAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// addSecondAVX is out[2i] = out[2i] + x[i], which writes out[2i+1] as it was, for n elements, a multiple of 8.
+// addSecondAVX is out[2i] = out[2i] + x[i], which writes out[2i+1] as it was, for n elements, a multiple of 4.
 func addSecondAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
 // dropAVX is out = x·scale where compute.Mask keeps element i, else 0, for n elements.
 func dropAVX(out *float32, x *float32, n int, k0 uint32, k1 uint32, least uint32, scale float32) {
+	panic(elsewhere)
+}
+
+// dropAVX64 is out = x·scale where compute.Mask keeps element i, else 0, for n elements.
+func dropAVX64(out *float64, x *float64, n int, k0 uint32, k1 uint32, least uint32, scale float64) {
 	panic(elsewhere)
 }

@@ -134,3 +134,12 @@ func raise[T tensor.Float](top, at, x []T, i T) {
 		}
 	}
 }
+
+func inside[T tensor.Float](x []T, low, high T) bool {
+	for _, v := range x {
+		if !(v >= low && v <= high) {
+			return false
+		}
+	}
+	return true
+}

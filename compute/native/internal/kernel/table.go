@@ -88,6 +88,8 @@ type Table[T tensor.Float] struct {
 	// and at is i where x is larger than top.
 	First func(x []T) int
 	Raise func(top, at, x []T, i T)
+	// Inside reports whether all elements are in [low, high]; NaN is not.
+	Inside func(x []T, low, high T) bool
 }
 
 // For returns the table of an element type: with assembly where there is some,
@@ -109,7 +111,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 		Normalize: normalize[T], ScaleMul: scaleMul[T], NormGrad: normGrad[T], AddNormProducts: addNormProducts[T],
 		Gather: gather[T], Fetch: fetch[T], Fill: fill[T], Turn: turn[T], Second: second[T], AddSecond: addSecond[T], Drop: drop[T],
 		Sum: sum[T], Dot: dot[T], Squares: squares[T], SquaredLoss: squaredLoss[T],
-		Max: largest[T], First: first[T], Raise: raise[T],
+		Max: largest[T], First: first[T], Raise: raise[T], Inside: inside[T],
 	}
 	switch t := any(t).(type) {
 	case *Table[float64]:

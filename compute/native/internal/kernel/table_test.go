@@ -92,8 +92,8 @@ func testSame[T tensor.Float](t *testing.T, r *rand.Rand, n, single int, inPlace
 	var wholes [2][][]T
 	var args [2][]reflect.Value
 	for i := range typ.NumIn() {
-		switch kind := typ.In(i).Kind(); {
-		case kind == reflect.Slice:
+		kind := typ.In(i).Kind()
+		if kind == reflect.Slice {
 			size := n
 			if i > 0 && single>>(i-1)&1 == 1 {
 				size = 1
@@ -107,16 +107,19 @@ func testSame[T tensor.Float](t *testing.T, r *rand.Rand, n, single int, inPlace
 			wholes[0], wholes[1] = append(wholes[0], whole), append(wholes[1], again)
 			args[0] = append(args[0], reflect.ValueOf(part))
 			args[1] = append(args[1], reflect.ValueOf(again[at:at+size]))
-		case kind == reflect.Uint32:
-			v := reflect.ValueOf(r.Uint32())
-			args[0], args[1] = append(args[0], v), append(args[1], v)
-		default:
-			v := reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
-			args[0], args[1] = append(args[0], v), append(args[1], v)
+			continue
 		}
+		v := reflect.ValueOf(r.Uint32())
+		if kind != reflect.Uint32 {
+			v = reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
+		}
+		args[0], args[1] = append(args[0], v), append(args[1], v)
 	}
 	got, want := fast.Call(args[0]), plain.Call(args[1])
 	for i := range got {
+		if got[i].Kind() == reflect.Bool && got[i].Bool() != want[i].Bool() {
+			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, got[i], want[i])
+		}
 		if got[i].CanInt() && got[i].Int() != want[i].Int() {
 			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, got[i], want[i])
 		}
@@ -265,6 +268,32 @@ func testLines[T tensor.Float](t *testing.T) {
 				if bitsOf(sums[i]) != bitsOf(want) {
 					t.Fatalf("asm=%t: sum %d of %d is %v, want %v", asm, i, n, sums[i], want)
 				}
+			}
+		}
+	}
+}
+
+// TestInside puts one element at or beyond a bound, at every place.
+func TestInside(t *testing.T) {
+	t.Run("float32", testInside[float32])
+	t.Run("float64", testInside[float64])
+}
+
+func testInside[T tensor.Float](t *testing.T) {
+	for _, asm := range variants() {
+		table := For[T](asm)
+		for n := range 20 {
+			for at := range n {
+				for _, v := range []float64{-1, -2, 3, 3.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
+					x := make([]T, n)
+					x[at] = T(v)
+					if got, want := table.Inside(x, -1, 3), v >= -1 && v <= 3; got != want {
+						t.Errorf("asm=%t: element %d of %d is %v: %t", asm, at, n, v, got)
+					}
+				}
+			}
+			if !table.Inside(make([]T, n), 0, 0) || !table.Inside(make([]T, 0), 1, 2) {
+				t.Errorf("asm=%t: %d zeros are not inside", asm, n)
 			}
 		}
 	}
