@@ -122,13 +122,16 @@ func (b *builder[T]) spreadAxis(c *compute.Call, a axis, lo, hi, _ int) {
 	}
 }
 
+// mostNumbers is up to which whole numbers are exact in float32.
+const mostNumbers = 1 << 24
+
 // countable returns a check that the axis of input k, unless it is the last dim,
 // has no more elements than a T can number.
 func countable[T tensor.Float](k int) func(c *compute.Call) error {
 	return func(c *compute.Call) error {
-		a := axisOf(c.In[k].Shape(), c.Node.Attr.Axis)
-		if last := T(a.n); a.inner > 1 && a.n > 0 && last-1 == last {
-			return fmt.Errorf("dim %d has %d elements, more than %T can number: transpose, so that it is the last dim", c.Node.Attr.Axis, a.n, last)
+		a, most := axisOf(c.In[k].Shape(), c.Node.Attr.Axis), T(mostNumbers)
+		if a.inner > 1 && a.n > mostNumbers && most+1 == most {
+			return fmt.Errorf("dim %d has %d elements, more than the %d that %T can number: transpose, so that it is the last dim", c.Node.Attr.Axis, a.n, mostNumbers, most)
 		}
 		return nil
 	}

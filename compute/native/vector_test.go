@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gangline/gangline/compute"
@@ -164,6 +165,32 @@ func TestRandomShapesAreWhatRefComputes(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestNumbersOfElementsAreExact refuses to number more elements of a column than
+// float32 can, and only those. The tensors are empty.
+func TestNumbersOfElementsAreExact(t *testing.T) {
+	for _, c := range []struct {
+		d     tensor.DType
+		shape []int
+		ok    bool
+	}{
+		{tensor.F32, []int{0, 1 << 24, 2}, true},
+		{tensor.F32, []int{0, 1<<24 + 1, 2}, false},
+		{tensor.F32, []int{0, 1<<24 + 1, 1}, true},
+		{tensor.F64, []int{0, 1<<24 + 1, 2}, true},
+	} {
+		seg, in := segmentOf(opBench{"", graph.ArgMax, graph.Attr{Axis: 1}, [][]int{c.shape}}, c.d)
+		p, err := native.New().Compile(seg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Run(0, in, []*tensor.Tensor{tensor.New(tensor.I64, 0)}); (err == nil) != c.ok {
+			t.Errorf("%v %v: error is %v", c.d, c.shape, err)
+		} else if err != nil && !strings.Contains(err.Error(), "transpose") {
+			t.Errorf("the error does not say what to do: %v", err)
 		}
 	}
 }
