@@ -8,15 +8,22 @@ import (
 
 // apply updates elements lo to hi of p and the slots with the gradients g.
 func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
-	p = p[lo:hi]
 	if k.rule.Custom != nil {
-		k.custom(p, g, slots, lo, hi)
+		k.custom(p[lo:hi], g, slots, lo, hi)
 		return
 	}
-	var s [3][]T
+	var s [slotsOfRules][]T
 	for i := range slots {
 		s[i] = slots[i][lo:hi]
 	}
+	k.update(p[lo:hi], g, &s)
+}
+
+// slotsOfRules is how many slots our rules have at most.
+const slotsOfRules = 3
+
+// update is apply for rules of ours. A slot that the rule does not have is nil.
+func (k *kernel[T]) update(p, g []T, s *[slotsOfRules][]T) {
 	switch k.kind {
 	case SGD:
 		k.sgd(p, g)
@@ -25,13 +32,13 @@ func (k *kernel[T]) apply(p, g []T, slots [][]T, lo, hi int) {
 	case Adagrad:
 		k.adagrad(p, g, s[0])
 	case RMSProp:
-		k.rmsprop(p, g, s[0], s[1:])
-	case Adam, AdamW:
-		if len(slots) > 2 {
-			k.amsgrad(p, g, s[0], s[1], s[2])
+		if k.centered {
+			k.rmsprop(p, g, s[0], s[1], s[2])
 		} else {
-			k.adam(p, g, s[0], s[1])
+			k.rmsprop(p, g, s[0], nil, s[1])
 		}
+	case Adam, AdamW:
+		k.adam(p, g, s[0], s[1], s[2])
 	case FTRL:
 		k.ftrl(p, g, s[0], s[1])
 	case LAMB:
@@ -59,6 +66,7 @@ func (k *kernel[T]) spread() vector.Coefs {
 		Total: float32(k.mean.total), Clip: clip, MinusClip: -clip, L2: float32(k.mean.l2),
 		Rate: float32(k.rate), Decay: float32(k.decay), Mu: float32(k.mu), Damp: float32(k.damp), Eps: float32(k.eps),
 		Blend1: float32(k.blend1), Beta2: float32(k.beta2), Blend2: float32(k.blend2), Root2: float32(k.root2),
+		Unbias: float32(k.unbias), L1: float32(k.l1), Ridge: float32(k.l2), Beta: float32(k.beta),
 	}.Spread()
 }
 
@@ -66,8 +74,8 @@ func root[T Float](x T) T { return T(math.Sqrt(float64(x))) }
 
 func (k *kernel[T]) sgd(p, g []T) {
 	g = g[:len(p)]
-	if n := vector.SGD(singles(p), singles(g), &k.vec); n > 0 {
-		p, g = p[n:], g[n:]
+	if vector.SGD(singles(p), singles(g), &k.vec) {
+		return
 	}
 	mean, lr := k.mean, k.rate
 	for i, w := range p {
@@ -77,8 +85,8 @@ func (k *kernel[T]) sgd(p, g []T) {
 
 func (k *kernel[T]) momentum(p, g, u []T) {
 	g, u = g[:len(p)], u[:len(p)]
-	if n := vector.Momentum(singles(p), singles(g), singles(u), &k.vec, k.nesterov); n > 0 {
-		p, g, u = p[n:], g[n:], u[n:]
+	if vector.Momentum(singles(p), singles(g), singles(u), &k.vec, k.nesterov) {
+		return
 	}
 	mean, lr, mu, damp, decay := k.mean, k.rate, k.mu, k.damp, k.decay
 	for i, w := range p {
@@ -95,8 +103,8 @@ func (k *kernel[T]) momentum(p, g, u []T) {
 
 func (k *kernel[T]) adagrad(p, g, a []T) {
 	g, a = g[:len(p)], a[:len(p)]
-	if n := vector.Adagrad(singles(p), singles(g), singles(a), &k.vec); n > 0 {
-		p, g, a = p[n:], g[n:], a[n:]
+	if vector.Adagrad(singles(p), singles(g), singles(a), &k.vec) {
+		return
 	}
 	mean, lr, eps := k.mean, k.rate, k.eps
 	for i, w := range p {
@@ -107,13 +115,11 @@ func (k *kernel[T]) adagrad(p, g, a []T) {
 	}
 }
 
-// rmsprop takes the slots that only some flags keep as more: c if centered,
-// then u with momentum.
-func (k *kernel[T]) rmsprop(p, g, s []T, more [][]T) {
+// rmsprop has the mean c if it is centered, and the velocity u with momentum.
+func (k *kernel[T]) rmsprop(p, g, s, c, u []T) {
 	g, s = g[:len(p)], s[:len(p)]
-	c, u := more[0], more[1]
-	if !k.centered {
-		c, u = nil, more[0]
+	if vector.RMSProp(singles(p), singles(g), singles(s), singles(c), singles(u), &k.vec) {
+		return
 	}
 	mean, lr, mu, eps := k.mean, k.rate, k.mu, k.eps
 	rho, blend := k.beta2, k.blend1
@@ -135,10 +141,11 @@ func (k *kernel[T]) rmsprop(p, g, s []T, more [][]T) {
 	}
 }
 
-func (k *kernel[T]) adam(p, g, m1, m2 []T) {
+// adam has the largest square, top, with AMSGrad.
+func (k *kernel[T]) adam(p, g, m1, m2, top []T) {
 	g, m1, m2 = g[:len(p)], m1[:len(p)], m2[:len(p)]
-	if n := vector.Adam(singles(p), singles(g), singles(m1), singles(m2), &k.vec); n > 0 {
-		p, g, m1, m2 = p[n:], g[n:], m1[n:], m2[n:]
+	if vector.Adam(singles(p), singles(g), singles(m1), singles(m2), singles(top), &k.vec) {
+		return
 	}
 	mean, lr, eps, decay := k.mean, k.rate, k.eps, k.decay
 	blend1, beta2, blend2, root2 := k.blend1, k.beta2, k.blend2, k.root2
@@ -147,22 +154,10 @@ func (k *kernel[T]) adam(p, g, m1, m2 []T) {
 		a := m1[i] + T(blend1*(m-m1[i]))
 		v := T(beta2*m2[i]) + T(blend2*T(m*m))
 		m1[i], m2[i] = a, v
-		w -= T(decay * w)
-		p[i] = w - T(lr*(a/(root(v)/root2+eps)))
-	}
-}
-
-func (k *kernel[T]) amsgrad(p, g, m1, m2, top []T) {
-	g, m1, m2, top = g[:len(p)], m1[:len(p)], m2[:len(p)], top[:len(p)]
-	mean, lr, eps, decay := k.mean, k.rate, k.eps, k.decay
-	blend1, beta2, blend2, root2 := k.blend1, k.beta2, k.blend2, k.root2
-	for i, w := range p {
-		m := mean.of(g[i], w)
-		a := m1[i] + T(blend1*(m-m1[i]))
-		v := T(beta2*m2[i]) + T(blend2*T(m*m))
-		m1[i], m2[i] = a, v
-		v = max(v, top[i])
-		top[i] = v
+		if top != nil {
+			v = max(v, top[i])
+			top[i] = v
+		}
 		w -= T(decay * w)
 		p[i] = w - T(lr*(a/(root(v)/root2+eps)))
 	}
@@ -172,6 +167,9 @@ func (k *kernel[T]) amsgrad(p, g, m1, m2, top []T) {
 // lose digits where n is large.
 func (k *kernel[T]) ftrl(p, g, z, n []T) {
 	g, z, n = g[:len(p)], z[:len(p)], n[:len(p)]
+	if k.power == 0.5 && vector.FTRL(singles(p), singles(g), singles(z), singles(n), &k.vec) {
+		return
+	}
 	mean, lr, l1, l2, beta := k.mean, k.rate, k.l1, k.l2, k.beta
 	for i, w := range p {
 		m := mean.of(g[i], w)
@@ -201,18 +199,25 @@ func (k *kernel[T]) risen(n, s, m T) (now, gain T) {
 // norms are the squared norms of a parameter and of its direction.
 type norms struct{ param, step float64 }
 
-// trust is the rate times the trust ratio.
-func (n *norms) trust(lr float64) float64 {
+// trust makes the rate that times the trust ratio.
+func (k *kernel[T]) trust(n *norms) {
+	lr := k.lr
 	if n.param > 0 && n.step > 0 {
-		return lr * math.Sqrt(n.param) / math.Sqrt(n.step)
+		lr = lr * math.Sqrt(n.param) / math.Sqrt(n.step)
 	}
-	return lr
+	k.rate = T(lr)
+	k.vec = k.spread()
 }
 
 // lambMoments is the first pass of lamb: it moves the moments and adds to the
 // norms, in the order of SquareNorm.
 func (k *kernel[T]) lambMoments(p, g, m1, m2 []T, n *norms) {
 	g, m1, m2 = g[:len(p)], m1[:len(p)], m2[:len(p)]
+	n.param += SquareNorm(p)
+	if squares, ok := vector.LAMBMoments(singles(p), singles(g), singles(m1), singles(m2), &k.vec); ok {
+		n.step += squares
+		return
+	}
 	mean, blend1, beta2, blend2 := k.mean, k.blend1, k.beta2, k.blend2
 	var s [lanes]float64
 	for i, w := range p {
@@ -221,7 +226,6 @@ func (k *kernel[T]) lambMoments(p, g, m1, m2 []T, n *norms) {
 		m2[i] = T(beta2*m2[i]) + T(blend2*T(m*m))
 		s[i%lanes] += square(k.direction(w, m1[i], m2[i]))
 	}
-	n.param += SquareNorm(p)
 	n.step += fold(&s)
 }
 
@@ -230,10 +234,13 @@ func (k *kernel[T]) direction(w, a, v T) T {
 	return T(k.unbias*a)/(root(v)/k.root2+k.eps) + T(k.decay*w)
 }
 
-// lamb is the second pass: k.lr holds the rate times the trust ratio.
+// lamb is the second pass: the rate is that times the trust ratio.
 func (k *kernel[T]) lamb(p, m1, m2 []T) {
 	m1, m2 = m1[:len(p)], m2[:len(p)]
-	lr := T(k.lr)
+	if vector.LAMB(singles(p), singles(m1), singles(m2), &k.vec) {
+		return
+	}
+	lr := k.rate
 	for i, w := range p {
 		p[i] = w - T(lr*k.direction(w, m1[i], m2[i]))
 	}

@@ -1,16 +1,23 @@
 package optim
 
-import "math"
+import (
+	"math"
+
+	"github.com/gangline/gangline/optim/internal/vector"
+)
 
 // lanes is the number of partial sums of SquareNorm.
 const lanes = 8
 
 // SquareNorm returns the sum of the squares of v in float64, in an order that
-// vector code can keep: element i is added to partial sum i mod 8, and the
+// vector code keeps: element i is added to partial sum i mod 8, and the
 // partial sums s are added as ((s0+s4)+(s2+s6)) + ((s1+s5)+(s3+s7)). It is not finite
 // if an element is not, and may be infinite where elements exceed 1e150. One
 // pass; no allocation.
 func SquareNorm[T Float](v []T) float64 {
+	if squares, ok := vector.Squares(singles(v)); ok {
+		return squares
+	}
 	var s [lanes]float64
 	a, b, c, d, e, f, g, h := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
 	for len(v) >= lanes {

@@ -67,7 +67,7 @@ func Dense[T Float](r Rule, step int64, total float64, p, g []T, slots [][]T) {
 	if k.kind == LAMB {
 		var n norms
 		k.lambMoments(p, g, slots[0], slots[1], &n)
-		k.lr = n.trust(k.lr)
+		k.trust(&n)
 	}
 	k.apply(p, g, slots, 0, len(p))
 }
@@ -93,10 +93,73 @@ func Rows[T Float](r Rule, step int64, total float64, p []T, at []int, dim int, 
 			lo, hi := row*dim, (row+1)*dim
 			k.lambMoments(p[lo:hi], g[i*dim:(i+1)*dim], slots[0][lo:hi], slots[1][lo:hi], &n)
 		}
-		k.lr = n.trust(k.lr)
+		k.trust(&n)
+	}
+	if dim < packedDim && r.Custom == nil && k.kind != LAMB {
+		k.packed(p, at, dim, g, slots)
+		return
 	}
 	for i, row := range at {
 		k.apply(p, g[i*dim:(i+1)*dim], slots, row*dim, (row+1)*dim)
+	}
+}
+
+// Rows shorter than packedDim are no work for vectors: many are gathered,
+// updated as one, and put back.
+const (
+	packedDim = 8
+	packed    = 128 // elements at a time
+)
+
+func (k *kernel[T]) packed(p []T, at []int, dim int, g []T, slots [][]T) {
+	var work [1 + slotsOfRules][packed]T
+	var s [slotsOfRules][]T
+	for len(at) > 0 && dim > 0 {
+		rows := min(len(at), packed/dim)
+		n := rows * dim
+		gather(work[0][:n], p, at[:rows], dim)
+		for j, slot := range slots {
+			s[j] = work[1+j][:n]
+			gather(s[j], slot, at[:rows], dim)
+		}
+		k.update(work[0][:n], g[:n], &s)
+		scatter(p, work[0][:n], at[:rows], dim)
+		for j, slot := range slots {
+			scatter(slot, s[j], at[:rows], dim)
+		}
+		at, g = at[rows:], g[n:]
+	}
+}
+
+// gather copies short rows of a table to one after the other; scatter back.
+
+func gather[T Float](to, table []T, at []int, dim int) {
+	if dim == 1 {
+		for i, row := range at {
+			to[i] = table[row]
+		}
+		return
+	}
+	for i, row := range at {
+		from := table[row*dim : (row+1)*dim]
+		for j, v := range from {
+			to[i*dim+j] = v
+		}
+	}
+}
+
+func scatter[T Float](table, from []T, at []int, dim int) {
+	if dim == 1 {
+		for i, row := range at {
+			table[row] = from[i]
+		}
+		return
+	}
+	for i, row := range at {
+		to := table[row*dim : (row+1)*dim]
+		for j := range to {
+			to[j] = from[i*dim+j]
+		}
 	}
 }
 
@@ -110,8 +173,8 @@ type kernel[T Float] struct {
 	centered bool
 	slots    int
 	mean     mean[T]
-	lr       float64 // the rate; the loops round the factor of their step
-	rate     T       // adagrad: lr/(1+LRDecay·step); adam: lr/(1-β₁ᵗ)
+	lr       float64 // the rate
+	rate     T       // adagrad: lr/(1+LRDecay·step); adam: lr/(1-β₁ᵗ); lamb: lr·φ
 	decay    T       // lr·wd; lamb: wd
 	mu       T
 	damp     T // 1-dampening

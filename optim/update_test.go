@@ -338,3 +338,30 @@ func BenchmarkDense(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkRows(b *testing.B) {
+	for _, r := range flagged() {
+		for _, dim := range []int{1, 4, 10, 16} {
+			b.Run(fmt.Sprint(r.Kind, len(r.Slots()), "/", dim), func(b *testing.B) {
+				const rows = 1 << 10
+				p, g, slots := make([]float32, 4*rows*dim), make([]float32, rows*dim), newSlots[float32](r, 4*rows*dim)
+				at := make([]int, rows)
+				for i := range at {
+					at[i] = 4*i + i%3
+				}
+				for b.Loop() {
+					optim.Rows(r, 1, 128, p, at, dim, g, slots)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows*dim), "ns/elem")
+			})
+		}
+	}
+}
+
+func BenchmarkSquareNorm(b *testing.B) {
+	v := make([]float32, 1<<14)
+	for b.Loop() {
+		optim.SquareNorm(v)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(v)), "ns/elem")
+}

@@ -20,8 +20,16 @@ func TestVectorsHaveTheBitsOfScalars(t *testing.T) {
 		{Kind: optim.Adagrad, LR: .1, L2: .1},
 		{Kind: optim.Adam, LR: .01, L2: .01},
 		{Kind: optim.AdamW, LR: .01, ClipValue: .3},
+		{Kind: optim.Adam, LR: .01, L2: .01, AMSGrad: true},
+		{Kind: optim.AdamW, LR: .01, ClipValue: .3, AMSGrad: true},
+		{Kind: optim.RMSProp, LR: .01, L2: .01},
+		{Kind: optim.RMSProp, LR: .01, Decay: .9, Centered: true},
+		{Kind: optim.RMSProp, LR: .01, Momentum: .9, ClipValue: .4},
+		{Kind: optim.RMSProp, LR: .01, Momentum: .9, Centered: true, L2: .1},
+		{Kind: optim.FTRL, LR: .1, L1: .3, L2: .1, Beta: .5},
+		{Kind: optim.FTRL, LR: .1, ClipValue: .4},
 	} {
-		t.Run(fmt.Sprint(r.Kind, r.Nesterov, r.ClipValue), func(t *testing.T) {
+		t.Run(fmt.Sprint(r.Kind, r.Nesterov, r.ClipValue, r.Centered, r.Momentum, r.AMSGrad), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			const n = 77
 			slots := len(r.Slots())

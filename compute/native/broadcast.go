@@ -124,97 +124,18 @@ func (b *builder[T]) binary(n *graph.Node) compute.Kernel {
 // or one. The third is used by Where alone.
 func (b *builder[T]) binaryFunc(op graph.Op) func(out, x, y, z []T) {
 	k := b.k
-	switch op {
-	case graph.Add:
-		return commutative(k.Add, k.AddScalar)
-	case graph.Mul:
-		return commutative(k.Mul, k.Scale)
-	case graph.Sub:
-		rest := pairwise(func(x, y T) T { return x - y })
-		return func(out, x, y, z []T) {
-			switch {
-			case len(x) == len(out) && len(y) == len(out):
-				k.Sub(out, x, y)
-			case len(x) == len(out):
-				k.AddScalar(out, x, -y[0])
-			default:
-				rest(out, x, y, z)
-			}
-		}
-	case graph.Div:
-		rest := pairwise(func(x, y T) T { return x / y })
-		return func(out, x, y, z []T) {
-			if len(x) == len(out) && len(y) == len(out) {
-				k.Div(out, x, y)
-				return
-			}
-			rest(out, x, y, z)
-		}
-	case graph.Maximum:
-		return pairwise(func(x, y T) T { return max(x, y) })
-	case graph.Minimum:
-		return pairwise(func(x, y T) T { return min(x, y) })
-	case graph.Less:
-		return pairwise(func(x, y T) T { return truth[T](x < y) })
-	case graph.LessEqual:
-		return pairwise(func(x, y T) T { return truth[T](x <= y) })
-	case graph.Equal:
-		return pairwise(func(x, y T) T { return truth[T](x == y) })
-	case graph.Where:
-		return where[T]
+	f := map[graph.Op]func(out, x, y []T){
+		graph.Add: k.Add, graph.Sub: k.Sub, graph.Mul: k.Mul, graph.Div: k.Div,
+		graph.Maximum: k.Maximum, graph.Minimum: k.Minimum,
+		graph.Less: k.Less, graph.LessEqual: k.LessEqual, graph.Equal: k.Equal,
+	}[op]
+	switch {
+	case op == graph.Where:
+		return k.Where
+	case f == nil:
+		return nil
 	}
-	return nil
-}
-
-func truth[T tensor.Float](b bool) T {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func commutative[T tensor.Float](whole func(out, x, y []T), scalar func(out, x []T, alpha T)) func(out, x, y, z []T) {
-	return func(out, x, y, _ []T) {
-		switch {
-		case len(x) == len(out) && len(y) == len(out):
-			whole(out, x, y)
-		case len(x) == len(out):
-			scalar(out, x, y[0])
-		case len(y) == len(out):
-			scalar(out, y, x[0])
-		default: // both are repeated, to a third operand's size
-			scalar(out[:1], x, y[0])
-			fill(out, out[0])
-		}
-	}
-}
-
-// step is how far to go in an operand from element to element of n.
-func step[T any](x []T, n int) int {
-	if len(x) == n {
-		return 1
-	}
-	return 0
-}
-
-func pairwise[T tensor.Float](f func(x, y T) T) func(out, x, y, z []T) {
-	return func(out, x, y, _ []T) {
-		sx, sy := step(x, len(out)), step(y, len(out))
-		for i := range out {
-			out[i] = f(x[i*sx], y[i*sy])
-		}
-	}
-}
-
-func where[T tensor.Float](out, condition, x, y []T) {
-	sc, sx, sy := step(condition, len(out)), step(x, len(out)), step(y, len(out))
-	for i := range out {
-		v := y[i*sy]
-		if condition[i*sc] != 0 {
-			v = x[i*sx]
-		}
-		out[i] = v
-	}
+	return func(out, x, y, _ []T) { f(out, x, y) }
 }
 
 // unbroadcast adds dy up to the shape of x, for each element in the order of

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/fuse"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
@@ -52,7 +53,7 @@ type source int
 // the link itself.
 const lead source = 1 << 30
 
-// chain returns the kernel of a group that fuse made.
+// chain returns the kernel of a group of package fuse.
 func (b *builder[T]) chain(g compute.Group) compute.GroupKernel {
 	c := &chain[T]{b: b, to: slices.Index(g.Kept, true)}
 	c.team, c.body = b.team, func(_ *compute.Call, lo, hi, worker int) { c.run(lo, hi, worker) }
@@ -93,7 +94,7 @@ func (c *chain[T]) compute(calls []*compute.Call) error {
 	return nil
 }
 
-// sameShape demands what fuse took for granted of dims that the batch decides.
+// sameShape demands what package fuse took for granted of dims that the batch decides.
 func sameShape(calls []*compute.Call) error {
 	for _, call := range calls[1:] {
 		if a, b := calls[0].Out.Shape(), call.Out.Shape(); !a.Equal(b) {
@@ -204,4 +205,29 @@ func (t *tail[T]) Block(i0, i1, j0, j1 int) {
 	for i := t.row + i0; i < t.row+i1; i++ {
 		t.chain.run(i*t.width+j0, i*t.width+j1, t.worker)
 	}
+}
+
+// pointwise returns a node as operator on elements, nil if it is none.
+func (b *builder[T]) pointwise(n *graph.Node) *pointwise[T] {
+	if p := b.unary(n); p != nil {
+		return p
+	}
+	if f := b.binaryFunc(n.Op); f != nil {
+		return &pointwise[T]{len(n.In), 1, f}
+	}
+	return nil
+}
+
+// links reports whether a node can be a link of a chain: an operator on elements,
+// each input of the result's shape, of one element, or repeated to it whole.
+func (b *builder[T]) links(n *graph.Node) bool {
+	if b.pointwise(n) == nil {
+		return false
+	}
+	for _, x := range n.In {
+		if !x.Shape.Equal(n.Shape) && !fuse.Repeats(x.Shape, n.Shape) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,8 +1,6 @@
 package native
 
 import (
-	"math"
-
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
@@ -26,13 +24,13 @@ func (b *builder[T]) unary(n *graph.Node) *pointwise[T] {
 	case graph.Exp:
 		return b.one(3, k.Exp)
 	case graph.Log:
-		return b.one(20, k.Log)
+		return b.one(4, k.Log)
 	case graph.Gelu:
 		return b.one(4, k.Gelu)
 	case graph.Silu:
 		return b.one(4, k.Silu)
 	case graph.Softplus:
-		return b.one(40, softplus[T])
+		return b.one(5, k.Softplus)
 	case graph.Square:
 		return b.one(1, k.Square)
 	case graph.Sqrt:
@@ -91,13 +89,4 @@ func (b *builder[T]) elements(n *graph.Node) compute.Kernel {
 		y := tensor.Data[T](c.In[p.inputs-1])[lo:hi]
 		p.run(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi], y, nil)
 	})
-}
-
-// softplus is max(x, 0) + log(1+exp(-|x|)), which never overflows.
-func softplus[T tensor.Float](out, x []T) {
-	x = x[:len(out)]
-	for i := range out {
-		v := float64(x[i])
-		out[i] = T(max(v, 0) + math.Log1p(math.Exp(-math.Abs(v))))
-	}
 }

@@ -22,9 +22,9 @@ func (b *builder[T]) images(n *graph.Node) compute.Kernel {
 	case graph.Conv2DGradW:
 		return b.convolveGradW()
 	case graph.MaxPool2D, graph.AvgPool2D:
-		return b.eachPlane(0, pool[T])
+		return b.eachPlane(0, b.pool)
 	case graph.MaxPool2DGrad, graph.AvgPool2DGrad:
-		return b.eachPlane(1, poolGrad[T])
+		return b.eachPlane(1, b.poolGrad)
 	}
 	return nil
 }
@@ -60,66 +60,126 @@ func (b *builder[T]) eachImage(k, passes int, sizes func(c *compute.Call) convol
 }
 
 // patches writes what every filter tap meets, a row a tap, for all patches.
-func patches[T tensor.Float](dst, image []T, v convolution) {
+func (b *builder[T]) patches(dst, image []T, v convolution) {
 	for ch := range v.chans {
-		plane := image[ch*v.high*v.wide : (ch+1)*v.high*v.wide]
-		for ky := range v.kh {
-			for kx := range v.kw {
-				for oy := range v.outHigh {
-					row := dst[:v.outWide]
-					dst = dst[v.outWide:]
-					y := oy*v.stride + ky - v.pad
-					if y < 0 || y >= v.high {
-						clear(row)
-						continue
-					}
-					patchRow(row, plane[y*v.wide:(y+1)*v.wide], kx-v.pad, v.stride)
+		plane := at(image, ch, v.high*v.wide)
+		for tap := range v.kh * v.kw {
+			row := dst[:v.patches]
+			dst = dst[v.patches:]
+			if f, ok := v.flat(tap); ok {
+				clear(row[:f.from])
+				copy(row[f.from:f.to], plane[f.from+f.shift:])
+				clear(row[f.to:])
+				clearBorder(f, row, v.wide)
+				continue
+			}
+			first, last, from, to, start := v.meets(tap)
+			clear(row[:first*v.outWide])
+			for oy := first; oy < last; oy++ {
+				part := at(row, oy, v.outWide)
+				clear(part[:from])
+				if from < to {
+					b.every(part[from:to], plane[start+oy*v.stride*v.wide+from*v.stride:], v.stride)
 				}
+				clear(part[to:])
+			}
+			clear(row[last*v.outWide:])
+		}
+	}
+}
+
+// addPatches adds patches back to the image they were taken from. It changes src.
+func (b *builder[T]) addPatches(image, src []T, v convolution) {
+	for ch := range v.chans {
+		plane := at(image, ch, v.high*v.wide)
+		for tap := range v.kh * v.kw {
+			row := src[:v.patches]
+			src = src[v.patches:]
+			if f, ok := v.flat(tap); ok {
+				clearBorder(f, row, v.wide)
+				to := plane[f.from+f.shift : f.to+f.shift]
+				b.k.Add(to, to, row[f.from:f.to])
+				continue
+			}
+			first, last, from, to, start := v.meets(tap)
+			for oy := first; oy < last && from < to; oy++ {
+				b.addEvery(plane[start+oy*v.stride*v.wide+from*v.stride:], at(row, oy, v.outWide)[from:to], v.stride)
 			}
 		}
 	}
 }
 
-// patchRow copies every stride-th element from start on, 0 where there is none.
-func patchRow[T tensor.Float](row, line []T, start, stride int) {
-	if stride == 1 {
-		from, to := min(max(0, -start), len(row)), max(0, min(len(row), len(line)-start))
-		clear(row[:from])
-		if from < to {
-			copy(row[from:to], line[start+from:])
-		}
-		clear(row[max(from, to):])
+// meets returns the rows and columns of the result for which a tap meets the
+// image, and where it is in the image for result 0, which may lie outside.
+func (v *convolution) meets(tap int) (first, last, from, to, start int) {
+	down, over := tap/v.kw-v.pad, tap%v.kw-v.pad
+	first, last = within(v.outHigh, down, v.stride, v.high)
+	from, to = within(v.outWide, over, v.stride, v.wide)
+	return first, last, from, to, down*v.wide + over
+}
+
+// flat is what a tap meets where the result is as wide as the image: all of the
+// plane, moved. Elements from to to are those moved by shift; in each row, left
+// or right ones come from beyond the border.
+type flat struct{ from, to, shift, left, right int }
+
+func (v *convolution) flat(tap int) (f flat, ok bool) {
+	if v.stride != 1 || v.outWide != v.wide {
+		return f, false
+	}
+	down, over := tap/v.kw-v.pad, tap%v.kw-v.pad
+	f.shift, f.left, f.right = down*v.wide+over, min(v.wide, max(0, -over)), min(v.wide, max(0, over))
+	f.from = max(0, -down*v.wide, -f.shift)
+	f.to = min(v.outHigh*v.wide, (v.high-down)*v.wide, v.high*v.wide-f.shift)
+	if f.to <= f.from { // all from beyond
+		f = flat{}
+	}
+	return f, true
+}
+
+// clearBorder clears what a row has from beyond the border.
+func clearBorder[T tensor.Float](f flat, row []T, wide int) {
+	if f.left == 0 && f.right == 0 {
 		return
 	}
-	for o := range row {
-		row[o] = 0
-		if x := start + o*stride; x >= 0 && x < len(line) {
-			row[o] = line[x]
+	for ; len(row) > 0; row = row[wide:] {
+		clear(row[:f.left])
+		clear(row[wide-f.right : wide])
+	}
+}
+
+// within returns which of n elements, stride apart from start on, are among the
+// first size.
+func within(n, start, stride, size int) (from, to int) {
+	from = min(n, (max(0, -start)+stride-1)/stride)
+	return from, max(from, min(n, (max(0, size-start)+stride-1)/stride))
+}
+
+// every copies every stride-th element of x.
+func (b *builder[T]) every(out, x []T, stride int) {
+	switch stride {
+	case 1:
+		copy(out, x)
+	case 2:
+		b.k.Second(out, x)
+	default:
+		for i := range out {
+			out[i] = x[i*stride]
 		}
 	}
 }
 
-// addPatches adds patches back to the image they were taken from.
-func addPatches[T tensor.Float](image, src []T, v convolution) {
-	for ch := range v.chans {
-		plane := image[ch*v.high*v.wide : (ch+1)*v.high*v.wide]
-		for ky := range v.kh {
-			for kx := range v.kw {
-				for oy := range v.outHigh {
-					row := src[:v.outWide]
-					src = src[v.outWide:]
-					y := oy*v.stride + ky - v.pad
-					if y < 0 || y >= v.high {
-						continue
-					}
-					line := plane[y*v.wide : (y+1)*v.wide]
-					for o, g := range row {
-						if x := o*v.stride + kx - v.pad; x >= 0 && x < len(line) {
-							line[x] += g
-						}
-					}
-				}
-			}
+// addEvery adds x to every stride-th element of out.
+func (b *builder[T]) addEvery(out, x []T, stride int) {
+	switch stride {
+	case 1:
+		out = out[:len(x)]
+		b.k.Add(out, out, x)
+	case 2:
+		b.k.AddSecond(out, x)
+	default:
+		for i, v := range x {
+			out[i*stride] += v
 		}
 	}
 }
@@ -129,7 +189,7 @@ func at[T any](x []T, i, n int) []T { return x[i*n : (i+1)*n] }
 
 func (b *builder[T]) convolve(c *compute.Call, v convolution, i int, w *scratch[T]) {
 	w.a = grow(w.a, v.taps*v.patches)
-	patches(w.a, at(tensor.Data[T](c.In[0]), i, v.chans*v.high*v.wide), v)
+	b.patches(w.a, at(tensor.Data[T](c.In[0]), i, v.chans*v.high*v.wide), v)
 	out := at(tensor.Data[T](c.Out), i, v.out*v.patches)
 	w.product.Multiply(out, v.patches, view(tensor.Data[T](c.In[1]), v.out, v.taps, false), view(w.a, v.taps, v.patches, false), 0, v.out, 0, v.patches, v.taps)
 }
@@ -140,7 +200,7 @@ func (b *builder[T]) convolveGradX(c *compute.Call, v convolution, i int, w *scr
 	w.product.Multiply(w.a, v.patches, view(tensor.Data[T](c.In[1]), v.taps, v.out, true), dy, 0, v.taps, 0, v.patches, v.out)
 	image := at(tensor.Data[T](c.Out), i, v.chans*v.high*v.wide)
 	clear(image)
-	addPatches(image, w.a, v)
+	b.addPatches(image, w.a, v)
 }
 
 // gradGroups is how many sums the gradient of filters is taken in: fixed, so
@@ -162,7 +222,7 @@ func (b *builder[T]) convolveGradW() compute.Kernel {
 			sum := at(sums, g, v.out*v.taps)
 			clear(sum)
 			for i := images * g / gradGroups; i < images*(g+1)/gradGroups; i++ {
-				patches(w.a, at(tensor.Data[T](c.In[1]), i, v.chans*v.high*v.wide), v)
+				b.patches(w.a, at(tensor.Data[T](c.In[1]), i, v.chans*v.high*v.wide), v)
 				dy := view(at(tensor.Data[T](c.In[0]), i, v.out*v.patches), v.out, v.patches, false)
 				w.product.Multiply(sum, v.taps, dy, kernel.Matrix[T]{Data: w.a, Row: 1, Col: v.patches}, 0, v.out, 0, v.taps, v.patches)
 			}
@@ -192,11 +252,12 @@ type plane struct {
 
 // eachPlane makes a kernel of a body over the planes of input k, which are
 // pooled to, or whose gradient comes from, the other side.
-func (b *builder[T]) eachPlane(k int, body func(out, in, x []T, p plane)) compute.Kernel {
+func (b *builder[T]) eachPlane(k int, body func(out, in, x []T, p *plane, w *scratch[T])) compute.Kernel {
 	return b.eachOf(func(c *compute.Call) (int, int) {
 		s := c.In[k].Shape()
 		return s[0] * s[1], 4 * s[2] * s[3]
-	}, func(c *compute.Call, lo, hi, _ int) {
+	}, func(c *compute.Call, lo, hi, worker int) {
+		w := &b.work[worker]
 		x, y := c.In[k].Shape(), c.Out.Shape()
 		average := c.Node.Op == graph.AvgPool2D || c.Node.Op == graph.AvgPool2DGrad
 		if k == 1 {
@@ -209,70 +270,110 @@ func (b *builder[T]) eachPlane(k int, body func(out, in, x []T, p plane)) comput
 		size, outSize := p.high*p.wide, p.outHigh*p.outWide
 		for i := lo; i < hi; i++ {
 			if k == 0 {
-				body(at(tensor.Data[T](c.Out), i, outSize), nil, at(tensor.Data[T](c.In[0]), i, size), p)
+				body(at(tensor.Data[T](c.Out), i, outSize), nil, at(tensor.Data[T](c.In[0]), i, size), &p, w)
 				continue
 			}
-			body(at(tensor.Data[T](c.Out), i, size), at(tensor.Data[T](c.In[0]), i, outSize), at(tensor.Data[T](c.In[1]), i, size), p)
+			body(at(tensor.Data[T](c.Out), i, size), at(tensor.Data[T](c.In[0]), i, outSize), at(tensor.Data[T](c.In[1]), i, size), &p, w)
 		}
 	})
 }
 
-// elements are the indexes of a window that starts at i, by rows.
-func (p *plane) elements(i int) func(yield func(int) bool) {
-	return func(yield func(int) bool) {
-		for y := range p.window {
-			for x := range p.window {
-				if !yield(i + y*p.wide + x) {
-					return
-				}
-			}
-		}
+// band is the rows of results that are computed as one, with elements between
+// them that are of no use: rows from to to, whose windows are rowStep apart and
+// begin with the first n elements from start on.
+type band struct{ from, to, start, n int }
+
+// rowStep is how far windows lie from those above.
+func (p *plane) rowStep() int { return p.stride * p.wide }
+
+// narrow is below what width of a plane more in one go is faster than less in all.
+const narrow = 128
+
+// bands are how many there are, and how many rows each has.
+func (p *plane) bands() (count, rows int) {
+	if p.stride == 1 || p.rowStep() < narrow {
+		return min(1, p.outHigh), p.outHigh
+	}
+	return p.outHigh, 1
+}
+
+func (p *plane) band(i int) band {
+	_, rows := p.bands()
+	return band{i * rows, (i + 1) * rows, i * rows * p.rowStep(), (rows-1)*p.rowStep() + (p.outWide-1)*p.stride + 1}
+}
+
+// tap is what element k of every window of a band is.
+func tap[T tensor.Float](p *plane, of band, x []T, k int) []T {
+	return x[of.start+k/p.window*p.wide+k%p.window:][:of.n]
+}
+
+// results puts what a band has been computed to where it belongs.
+func (b *builder[T]) results(out, all []T, p *plane, of band) {
+	for oy := of.from; oy < of.to; oy++ {
+		b.every(at(out, oy, p.outWide), all[(oy-of.from)*p.rowStep():], p.stride)
 	}
 }
 
-// choose returns the index of the first maximum of a window; NaN is greater
-// than any number.
-func choose[T tensor.Float](x []T, p *plane, start int) int {
-	best := start
-	for i := range p.elements(start) {
-		if v, top := x[i], x[best]; top == top && (v > top || v != v) {
-			best = i
-		}
-	}
-	return best
-}
-
-func pool[T tensor.Float](out, _, x []T, p plane) {
-	area := T(p.window * p.window)
-	for oy := range p.outHigh {
-		for ox := range p.outWide {
-			start := oy*p.stride*p.wide + ox*p.stride
-			if !p.average {
-				out[oy*p.outWide+ox] = x[choose(x, &p, start)]
-				continue
-			}
-			var s T
-			for i := range p.elements(start) {
-				s += x[i]
-			}
-			out[oy*p.outWide+ox] = s / area
-		}
+// choose sets w.a to the largest elements of the windows of a band, and w.b to
+// which of a window is the first of them; NaN is greater than any number.
+func (b *builder[T]) choose(x []T, p *plane, of band, w *scratch[T]) {
+	w.a, w.b = grow(w.a, of.n), grow(w.b, of.n)
+	copy(w.a, tap(p, of, x, 0))
+	clear(w.b)
+	for k := 1; k < p.window*p.window; k++ {
+		b.k.Raise(w.a, w.b, tap(p, of, x, k), T(k))
 	}
 }
 
-func poolGrad[T tensor.Float](out, dy, x []T, p plane) {
+func (b *builder[T]) pool(out, _, x []T, p *plane, w *scratch[T]) {
+	count, _ := p.bands()
+	for i := range count {
+		of := p.band(i)
+		if p.average {
+			w.a = grow(w.a, of.n)
+			copy(w.a, tap(p, of, x, 0))
+			for k := 1; k < p.window*p.window; k++ {
+				b.k.Add(w.a, w.a, tap(p, of, x, k))
+			}
+		} else {
+			b.choose(x, p, of, w)
+		}
+		b.results(out, w.a, p, of)
+	}
+	if p.average {
+		w.a = grow(w.a, 1)
+		w.a[0] = T(p.window * p.window)
+		b.k.Div(out, out, w.a)
+	}
+}
+
+// poolGrad adds up, for every element of x, what the windows that it is in give
+// it, in the order of windows: those further on have it further up and left.
+func (b *builder[T]) poolGrad(out, dy, x []T, p *plane, w *scratch[T]) {
 	clear(out)
-	area := T(p.window * p.window)
-	for oy := range p.outHigh {
-		for ox := range p.outWide {
-			start, g := oy*p.stride*p.wide+ox*p.stride, dy[oy*p.outWide+ox]
-			if !p.average {
-				out[choose(x, &p, start)] += g
-				continue
-			}
-			for i := range p.elements(start) {
-				out[i] += g / area
-			}
+	n, first := len(dy), p.band(0).n // what choose takes of w.b
+	w.b = grow(w.b, first+2*n+2)
+	chosen, share, number, zero := w.b[first:][:n], w.b[first+n:][:n], w.b[first+2*n:][:1], w.b[first+2*n+1:][:1]
+	zero[0] = 0
+	if p.average {
+		number[0] = T(p.window * p.window)
+		b.k.Div(share, dy, number)
+	} else {
+		count, _ := p.bands()
+		for i := range count {
+			of := p.band(i)
+			b.choose(x, p, of, w)
+			b.results(chosen, w.b, p, of)
+		}
+	}
+	for k := p.window*p.window - 1; k >= 0; k-- {
+		if !p.average {
+			number[0] = T(k)
+			b.k.Equal(share, chosen, number)
+			b.k.Where(share, share, dy, zero)
+		}
+		for oy := range p.outHigh {
+			b.addEvery(out[oy*p.rowStep()+k/p.window*p.wide+k%p.window:], at(share, oy, p.outWide), p.stride)
 		}
 	}
 }

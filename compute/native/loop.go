@@ -2,6 +2,7 @@ package native
 
 import (
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/team"
 )
 
 // grain is how many units of work, of about half a nanosecond, are worth a
@@ -18,7 +19,8 @@ type loop struct {
 	body     func(c *compute.Call, lo, hi, worker int)
 }
 
-func (l *loop) part(i, worker int) {
+// Part computes one run of things.
+func (l *loop) Part(i, worker int) {
 	l.body(l.call, i*l.chunk, min(l.n, (i+1)*l.chunk), worker)
 }
 
@@ -31,10 +33,10 @@ func (l *loop) spread(c *compute.Call, n, cost int) {
 		return
 	}
 	parts := 1
-	if l.team.size > 1 {
-		parts = max(1, min(4*l.team.size, n, n*max(1, cost)/grain))
+	if l.team.Size() > 1 {
+		parts = max(1, min(4*l.team.Size(), n, n*max(1, cost)/grain))
 		if l.columns {
-			parts = min(parts, l.team.size, max(1, n/columnStrip))
+			parts = min(parts, l.team.Size(), max(1, n/columnStrip))
 		}
 	}
 	l.call, l.n = c, n
@@ -42,7 +44,7 @@ func (l *loop) spread(c *compute.Call, n, cost int) {
 	if l.chunk > 64 {
 		l.chunk = (l.chunk + 63) &^ 63 // elements: whole vectors and cache lines
 	}
-	l.team.spread((n+l.chunk-1)/l.chunk, l)
+	l.team.Spread((n+l.chunk-1)/l.chunk, l)
 	l.call = nil
 }
 

@@ -9,26 +9,18 @@ import (
 )
 
 // losses returns the kernel of a loss or its gradient, nil for others.
-//
-// A loss computes the loss of every row on threads, in float64, and then adds
-// them in order.
 func (b *builder[T]) losses(n *graph.Node) compute.Kernel {
 	switch n.Op {
 	case graph.LogisticLoss:
-		return checked(checkTargets[T], b.loss(60, func(c *compute.Call, i, _ int) float64 {
-			return logisticLoss(float64(tensor.Data[T](c.In[0])[i]), float64(tensor.Data[T](c.In[1])[i]))
-		}))
+		return checked(b.checkTargets, b.loss(4, 1, b.k.LogisticLoss))
 	case graph.SquaredLoss:
-		return b.loss(1, func(c *compute.Call, i, _ int) float64 {
-			d := float64(tensor.Data[T](c.In[0])[i]) - float64(tensor.Data[T](c.In[1])[i])
-			return d * d / 2
-		})
+		return b.loss(1, 0.5, b.k.SquaredLoss)
 	case graph.SoftmaxLoss:
-		return checked(checkClasses[T], b.loss(0, b.softmaxLoss))
+		return checked(checkClasses[T], b.softmaxLoss())
 	case graph.LogisticGrad:
-		return checked(checkTargets[T], b.each(40, logisticGrad[T]))
+		return checked(b.checkTargets, b.pointGrad(5, b.k.LogisticGrad))
 	case graph.SquaredGrad:
-		return b.each(1, squaredGrad[T])
+		return b.pointGrad(1, b.k.SquaredGrad)
 	case graph.SoftmaxLossGrad:
 		return checked(checkClasses[T], b.eachRow(0, 4, b.softmaxLossGrad))
 	}
@@ -45,75 +37,81 @@ func checked(check func(c *compute.Call) error, k compute.Kernel) compute.Kernel
 	}
 }
 
-func checkTargets[T tensor.Float](c *compute.Call) error {
-	return compute.CheckTargets(tensor.Data[T](c.In[1]))
+// checkTargets looks for the label that is wrong only if there is one.
+func (b *builder[T]) checkTargets(c *compute.Call) error {
+	y := tensor.Data[T](c.In[1])
+	if b.k.Inside(y, 0, 1) {
+		return nil
+	}
+	return compute.CheckTargets(y)
 }
 
 func checkClasses[T tensor.Float](c *compute.Call) error {
 	return compute.CheckClasses(tensor.Data[T](c.In[1]), c.In[0].Shape()[1])
 }
 
-// loss adds up what row makes of every label. cost 0 is that of a softmax.
-func (b *builder[T]) loss(cost int, row func(c *compute.Call, i, worker int) float64) compute.Kernel {
-	var all []float64
-	rows := b.eachOf(func(c *compute.Call) (int, int) {
-		if cost == 0 {
-			return len(all), 4 * lastDim(c.In[0])
-		}
-		return len(all), cost
-	}, func(c *compute.Call, lo, hi, worker int) {
+// lossBlock is how many rows' losses are added up in one go: the sum of these
+// sums, in order, does not depend on who took which.
+const lossBlock = 1 << 10
+
+// loss adds blocks of rows on threads, in float64, and then their sums.
+func (b *builder[T]) loss(cost int, factor float64, sum func(x, y []T) float64) compute.Kernel {
+	var sums []float64
+	blocks := b.eachOf(func(*compute.Call) (int, int) { return len(sums), cost * lossBlock }, func(c *compute.Call, lo, hi, _ int) {
+		x, y := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
 		for i := lo; i < hi; i++ {
-			all[i] = row(c, i, worker)
+			from, to := i*lossBlock, min(len(y), (i+1)*lossBlock)
+			sums[i] = sum(x[from:to], y[from:to])
 		}
 	})
 	return func(c *compute.Call) error {
-		all = grow(all, c.In[1].Elems())
-		if err := rows(c); err != nil {
+		sums = grow(sums, (c.In[1].Elems()+lossBlock-1)/lossBlock)
+		if err := blocks(c); err != nil {
 			return err
 		}
-		total := 0.0
-		for _, v := range all {
-			total += v
-		}
-		c.Out.SetScalar(total)
+		c.Out.SetScalar(factor * total(sums))
 		return nil
 	}
 }
 
-// logisticLoss is max(z,0) - z·y + log(1+exp(-|z|)), which never overflows.
-func logisticLoss(z, y float64) float64 {
-	return max(z, 0) - z*y + math.Log1p(math.Exp(-math.Abs(z)))
+// total adds in order.
+func total(sums []float64) float64 {
+	t := 0.0
+	for _, s := range sums {
+		t += s
+	}
+	return t
 }
 
-func logisticGrad[T tensor.Float](c *compute.Call, lo, hi, _ int) {
-	out, z, y, dy := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), c.In[2].Scalar()
-	for i := lo; i < hi; i++ {
-		v := float64(z[i])
-		e := math.Exp(-math.Abs(v))
-		p := 1 / (1 + e)
-		if v < 0 {
-			p = e / (1 + e)
+// pointGrad is the gradient of a loss of one number a row.
+func (b *builder[T]) pointGrad(cost int, f func(out, x, y []T, dy T)) compute.Kernel {
+	return b.each(cost, func(c *compute.Call, lo, hi, _ int) {
+		f(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[lo:hi], tensor.Data[T](c.In[1])[lo:hi], T(c.In[2].Scalar()))
+	})
+}
+
+// softmaxLoss is max + log Σexp(z - max) - z_y of every row, on threads, and
+// then their sum, in order.
+func (b *builder[T]) softmaxLoss() compute.Kernel {
+	var losses []float64
+	rows := b.eachRow(0, 4, func(c *compute.Call, lo, hi, worker int) {
+		z, y, n, w := tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), lastDim(c.In[0]), &b.work[worker]
+		w.a = grow(w.a, n)
+		for i := lo; i < hi; i++ {
+			row := z[i*n : (i+1)*n]
+			top := b.k.Max(row)
+			s := b.k.ExpSum(w.a, row, top)
+			losses[i] = float64(top) + math.Log(s) - float64(row[int(y[i])])
 		}
-		out[i] = T((p - float64(y[i])) * dy)
+	})
+	return func(c *compute.Call) error {
+		losses = grow(losses, c.In[1].Elems())
+		if err := rows(c); err != nil {
+			return err
+		}
+		c.Out.SetScalar(total(losses))
+		return nil
 	}
-}
-
-func squaredGrad[T tensor.Float](c *compute.Call, lo, hi, _ int) {
-	out, p, y, dy := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1]), c.In[2].Scalar()
-	for i := lo; i < hi; i++ {
-		out[i] = T((float64(p[i]) - float64(y[i])) * dy)
-	}
-}
-
-// softmaxLoss is max + log Σexp(z - max) - z_y.
-func (b *builder[T]) softmaxLoss(c *compute.Call, i, worker int) float64 {
-	n := lastDim(c.In[0])
-	row := tensor.Data[T](c.In[0])[i*n : (i+1)*n]
-	w := &b.work[worker]
-	w.a = grow(w.a, n)
-	top := b.k.Max(row)
-	s := b.k.ExpSum(w.a, row, top)
-	return float64(top) + math.Log(s) - float64(row[int(tensor.Data[T](c.In[1])[i])])
 }
 
 // softmaxLossGrad is (softmax(z) - onehot(y))·dy. out may be z.

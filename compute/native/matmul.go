@@ -70,7 +70,7 @@ func (p *matMul[T]) multiply(c *compute.Call, out []T) {
 	p.out, p.left, p.back = out, tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
 	if p.batch*p.m*p.n > 0 {
 		p.grid()
-		p.b.team.spread(p.batch*p.rows*p.cols, p)
+		p.b.team.Spread(p.batch*p.rows*p.cols, p)
 	}
 	p.out, p.left, p.back = nil, nil, nil
 }
@@ -79,7 +79,7 @@ func (p *matMul[T]) multiply(c *compute.Call, out []T) {
 // small, else such that the least is packed twice.
 func (p *matMul[T]) grid() {
 	p.rows, p.cols = 1, 1
-	tile, size := p.b.k.Tile, p.b.team.size
+	tile, size := p.b.k.Tile, p.b.team.Size()
 	parts := size
 	if work := p.m * p.n * p.k; p.batch >= 4*size || work < 16*grain {
 		parts = 1
@@ -110,8 +110,8 @@ func split(whole, n, unit int) int {
 	return (size + unit - 1) / unit * unit
 }
 
-// part computes one part of one product.
-func (p *matMul[T]) part(i, worker int) {
+// Part computes one part of one product.
+func (p *matMul[T]) Part(i, worker int) {
 	row, col, batch := i%p.rows, i/p.rows%p.cols, i/(p.rows*p.cols)
 	out, left, back := p.out[batch*p.m*p.n:(batch+1)*p.m*p.n], p.left[batch*p.m*p.k:(batch+1)*p.m*p.k], p.back
 	if !p.shared {

@@ -1,6 +1,8 @@
 package native
 
 import (
+	"slices"
+
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
@@ -11,12 +13,12 @@ func (b *builder[T]) moves(n *graph.Node) compute.Kernel {
 	switch n.Op {
 	case graph.Const:
 		return func(c *compute.Call) error {
-			fill(tensor.Data[T](c.Out), T(c.Node.Attr.Value))
+			b.k.Fill(tensor.Data[T](c.Out), T(c.Node.Attr.Value))
 			return nil
 		}
 	case graph.FillLike:
 		return b.each(1, func(c *compute.Call, lo, hi, _ int) {
-			fill(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[0])
+			b.k.Fill(tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[0])[0])
 		})
 	case graph.Reshape, graph.ReshapeLike:
 		return func(c *compute.Call) error {
@@ -36,7 +38,7 @@ func (b *builder[T]) moves(n *graph.Node) compute.Kernel {
 		return b.eachRow(1, 1, func(c *compute.Call, lo, hi, _ int) {
 			dim, out, dy := lastDim(c.Out), tensor.Data[T](c.Out), tensor.Data[T](c.In[0])
 			for i := lo; i < hi; i++ {
-				fill(out[i*dim:(i+1)*dim], dy[i])
+				b.k.Fill(out[i*dim:(i+1)*dim], dy[i])
 			}
 		})
 	case graph.Concat:
@@ -49,12 +51,6 @@ func (b *builder[T]) moves(n *graph.Node) compute.Kernel {
 		return b.dropout(n)
 	}
 	return nil
-}
-
-func fill[T tensor.Float](out []T, v T) {
-	for i := range out {
-		out[i] = v
-	}
 }
 
 // rowsAround counts the rows of the result that are cut by the axis, for
@@ -100,38 +96,66 @@ func copyColumns[T tensor.Float](to, from []T, c columns, lo, hi int) {
 	}
 }
 
-// transpose reorders dims: for every index of the outer dims of the result, a
-// run of its last dim, copied if it is the last dim of x as well.
+// run is a dim of a transposition: its size, and how far its elements lie apart
+// in the input and in the result.
+type run struct{ n, in, out int }
+
+// transpose reorders dims. Where the last dim of the result is that of x, runs of
+// it are copied; otherwise this dim and the one that is last in x are turned, in
+// blocks, for every index of the others.
 func (b *builder[T]) transpose() compute.Kernel {
-	var strides []int // in x, for every dim of the result
+	var dims []run // of the result, the one that is last in x put before the last
+	var cuts int   // of that one
 	return b.eachOf(func(c *compute.Call) (int, int) {
-		in, perm := c.In[0].Shape(), c.Node.Attr.Perm
-		strides = grow(strides, len(perm))
+		in, out, perm := c.In[0].Shape(), c.Out.Shape(), c.Node.Attr.Perm
+		last := len(perm) - 1
+		dims = grow(dims, len(perm))
+		at := 0
 		for d, p := range perm {
-			strides[d] = in[p+1:].Elems()
+			r := run{out[d], in[p+1:].Elems(), out[d+1:].Elems()}
+			switch {
+			case d == last:
+				dims[last] = r
+			case p == last:
+				dims[last-1] = r
+			default:
+				dims[at] = r
+				at++
+			}
 		}
-		n := max(1, c.Out.Shape()[len(perm)-1])
-		return c.Out.Elems() / n, 2*n + 8
+		n := max(1, out[last])
+		if perm[last] == last {
+			return c.Out.Elems() / n, n + 8
+		}
+		cuts = (dims[last-1].n + turnColumns - 1) / turnColumns
+		return c.Out.Elems() / n / max(1, dims[last-1].n) * cuts, 2*n*turnColumns + 16
 	}, func(c *compute.Call, lo, hi, _ int) {
-		out, x, shape := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.Out.Shape()
-		last := len(shape) - 1
-		n, stride := shape[last], strides[last]
+		out, x, last := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), len(dims)-1
+		if rows := dims[last]; rows.in == 1 {
+			for i := lo; i < hi; i++ {
+				from, _ := place(dims[:last], i)
+				copy(out[i*rows.n:(i+1)*rows.n], x[from:])
+			}
+			return
+		}
 		for i := lo; i < hi; i++ {
-			at, rest := 0, i
-			for d := last - 1; d >= 0; d-- {
-				at += rest % shape[d] * strides[d]
-				rest /= shape[d]
-			}
-			dst := out[i*n : (i+1)*n]
-			if stride == 1 {
-				copy(dst, x[at:])
-				continue
-			}
-			for j := range dst {
-				dst[j] = x[at+j*stride]
-			}
+			from, to := place(dims[:last-1], i/cuts)
+			first, rows, cols := i%cuts*turnColumns, dims[last], dims[last-1]
+			b.k.Turn(out[to+first*cols.out:], cols.out, x[from+first:], rows.in, rows.n, min(turnColumns, cols.n-first))
 		}
 	})
+}
+
+// turnColumns is how many columns are turned as one.
+const turnColumns = 64
+
+// place is where element i of some dims lies in the input and in the result.
+func place(dims []run, i int) (in, out int) {
+	for _, d := range slices.Backward(dims) {
+		at := i % d.n
+		in, out, i = in+at*d.in, out+at*d.out, i/d.n
+	}
+	return in, out
 }
 
 // dropout keeps the elements that the mask of their example keeps.
@@ -140,20 +164,13 @@ func (b *builder[T]) dropout(n *graph.Node) compute.Kernel {
 	scale := T(1 / (1 - rate))
 	return b.eachOf(func(c *compute.Call) (int, int) {
 		examples := c.In[1].Elems()
-		return examples, 4 * c.Out.Elems() / max(1, examples)
+		return examples, c.Out.Elems() / max(1, examples)
 	}, func(c *compute.Call, lo, hi, _ int) {
 		index := c.In[1].I64()
 		size := c.Out.Elems() / max(1, len(index))
 		for e := lo; e < hi; e++ {
-			mask := compute.MaskOf(seed, rate, c.Step, index[e])
-			out, x := at(tensor.Data[T](c.Out), e, size), at(tensor.Data[T](c.In[0]), e, size)
-			for i, v := range x {
-				if mask.Keeps(i) {
-					out[i] = v * scale
-				} else {
-					out[i] = 0
-				}
-			}
+			k0, k1, least := compute.MaskOf(seed, rate, c.Step, index[e]).Keys()
+			b.k.Drop(at(tensor.Data[T](c.Out), e, size), at(tensor.Data[T](c.In[0]), e, size), k0, k1, least, scale)
 		}
 	})
 }

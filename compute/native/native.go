@@ -17,7 +17,9 @@ import (
 	"fmt"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/fuse"
 	"github.com/gangline/gangline/compute/native/internal/kernel"
+	"github.com/gangline/gangline/compute/native/internal/team"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
@@ -26,7 +28,7 @@ import (
 // threads and scratch memory: those that run at the same time take turns, kernel
 // by kernel.
 type Backend struct {
-	team *team
+	team *team.Team
 	f32  *builder[float32]
 	f64  *builder[float64]
 }
@@ -53,7 +55,7 @@ func New(options ...Option) *Backend {
 	for _, o := range options {
 		o(&s)
 	}
-	asm, t := kernel.Assembly() && !s.fallback, newTeam(s.threads)
+	asm, t := kernel.Assembly() && !s.fallback, team.New(s.threads)
 	return &Backend{team: t, f32: newBuilder[float32](t, asm), f64: newBuilder[float64](t, asm)}
 }
 
@@ -62,14 +64,14 @@ func (*Backend) Name() string { return "native" }
 
 // Hold implements compute.Holder.
 func (b *Backend) Hold() (release func()) {
-	b.team.hold()
-	return b.team.release
+	b.team.Hold()
+	return b.team.Release
 }
 
 // Compile makes a program whose inner values share memory by lifetime.
 func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	p, err := compute.Build(seg, compute.Options{
-		Reuse: true, InPlace: inPlace, Fuse: b.f32.fuse, Fused: b.fused,
+		Reuse: true, InPlace: inPlace, Fuse: b.fuse, Fused: b.fused,
 		Kernel: func(n *graph.Node) (compute.Kernel, error) {
 			k := b.f32.kernel(n)
 			if floatType(n) == tensor.F64 {
@@ -86,6 +88,9 @@ func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	}
 	return &program{p, b.team}, nil
 }
+
+// fuse finds chains. What can be a link is the same for all types of elements.
+func (b *Backend) fuse(seg *graph.Segment) []compute.Group { return fuse.Chains(seg, b.f32.links) }
 
 // fused returns the kernel of a group.
 func (b *Backend) fused(g compute.Group) (compute.GroupKernel, error) {
@@ -107,19 +112,19 @@ func floatType(n *graph.Node) tensor.DType {
 // program is a compiled segment with the threads that it uses.
 type program struct {
 	compute.Program
-	team *team
+	team *team.Team
 }
 
 // Run implements compute.Program.
 func (p *program) Run(step int64, in, out []*tensor.Tensor) error {
-	p.team.hold()
-	defer p.team.release()
+	p.team.Hold()
+	defer p.team.Release()
 	return p.Program.Run(step, in, out)
 }
 
 // builder makes the kernels of a backend for one type of elements.
 type builder[T tensor.Float] struct {
-	team *team
+	team *team.Team
 	k    *kernel.Table[T]
 	work []scratch[T] // of every worker
 }
@@ -133,8 +138,8 @@ type scratch[T tensor.Float] struct {
 	tail    tail[T]
 }
 
-func newBuilder[T tensor.Float](t *team, asm bool) *builder[T] {
-	b := &builder[T]{team: t, k: kernel.For[T](asm), work: make([]scratch[T], t.size)}
+func newBuilder[T tensor.Float](t *team.Team, asm bool) *builder[T] {
+	b := &builder[T]{team: t, k: kernel.For[T](asm), work: make([]scratch[T], t.Size())}
 	for i := range b.work {
 		b.work[i].product.Tile = b.k.Tile
 		b.work[i].tail.worker = i

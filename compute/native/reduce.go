@@ -1,6 +1,7 @@
 package native
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/gangline/gangline/compute"
@@ -31,13 +32,13 @@ func (b *builder[T]) reductions(n *graph.Node) compute.Kernel {
 	case graph.SumAxis, graph.Mean:
 		return b.eachOuter(0, b.sumAxis)
 	case graph.Max:
-		return b.eachOuter(0, maxAxis[T])
+		return b.eachOuter(0, b.maxAxis)
 	case graph.ArgMax:
-		return b.eachOuter(0, argMax[T])
+		return checked(countable[T](0), b.eachOuter(0, b.argMax))
 	case graph.SpreadAxis, graph.MeanGrad:
 		return b.eachOuter(1, b.spreadAxis)
 	case graph.MaxGrad:
-		return b.eachOuter(1, maxGrad[T])
+		return checked(countable[T](1), b.eachOuter(1, b.maxGrad))
 	}
 	return nil
 }
@@ -60,11 +61,7 @@ func (b *builder[T]) sum() compute.Kernel {
 		if err := blocks(c); err != nil {
 			return err
 		}
-		total := 0.0
-		for _, s := range sums {
-			total += s
-		}
-		c.Out.SetScalar(total)
+		c.Out.SetScalar(total(sums))
 		return nil
 	}
 }
@@ -77,17 +74,17 @@ func axisOf(s tensor.Shape, at int) axis {
 }
 
 // eachOuter makes a kernel of a body over the outer blocks of input k.
-func (b *builder[T]) eachOuter(k int, body func(c *compute.Call, a axis, lo, hi int)) compute.Kernel {
+func (b *builder[T]) eachOuter(k int, body func(c *compute.Call, a axis, lo, hi, worker int)) compute.Kernel {
 	return b.eachOf(func(c *compute.Call) (int, int) {
 		a := axisOf(c.In[k].Shape(), c.Node.Attr.Axis)
 		return a.outer, max(a.n, 1) * a.inner
-	}, func(c *compute.Call, lo, hi, _ int) {
-		body(c, axisOf(c.In[k].Shape(), c.Node.Attr.Axis), lo, hi)
+	}, func(c *compute.Call, lo, hi, worker int) {
+		body(c, axisOf(c.In[k].Shape(), c.Node.Attr.Axis), lo, hi, worker)
 	})
 }
 
 // sumAxis is SumAxis and Mean. The mean of nothing is 0.
-func (b *builder[T]) sumAxis(c *compute.Call, a axis, lo, hi int) {
+func (b *builder[T]) sumAxis(c *compute.Call, a axis, lo, hi, _ int) {
 	out, x := tensor.Data[T](c.Out), tensor.Data[T](c.In[0])
 	divisor := 1.0
 	if c.Node.Op == graph.Mean {
@@ -111,7 +108,7 @@ func (b *builder[T]) sumAxis(c *compute.Call, a axis, lo, hi int) {
 }
 
 // spreadAxis is SpreadAxis and MeanGrad.
-func (b *builder[T]) spreadAxis(c *compute.Call, a axis, lo, hi int) {
+func (b *builder[T]) spreadAxis(c *compute.Call, a axis, lo, hi, _ int) {
 	out, dy, alpha := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), T(1)
 	if c.Node.Op == graph.MeanGrad {
 		alpha = T(1 / float64(max(1, a.n)))
@@ -125,55 +122,99 @@ func (b *builder[T]) spreadAxis(c *compute.Call, a axis, lo, hi int) {
 	}
 }
 
-// first returns where along the axis the first maximum is, of n elements that
-// lie stride apart. NaN is greater than any number.
-func first[T tensor.Float](x []T, n, stride int) int {
-	best := 0
-	for i := range n {
-		v, top := x[i*stride], x[best*stride]
-		if top != top {
-			return best
+// mostNumbers is up to which whole numbers are exact in float32.
+const mostNumbers = 1 << 24
+
+// countable returns a check that the axis of input k, unless it is the last dim,
+// has no more elements than a T can number.
+func countable[T tensor.Float](k int) func(c *compute.Call) error {
+	return func(c *compute.Call) error {
+		a, most := axisOf(c.In[k].Shape(), c.Node.Attr.Axis), T(mostNumbers)
+		if a.inner > 1 && a.n > mostNumbers && most+1 == most {
+			return fmt.Errorf("dim %d has %d elements, more than the %d that %T can number: transpose, so that it is the last dim", c.Node.Attr.Axis, a.n, mostNumbers, most)
 		}
-		if v > top || v != v {
-			best = i
-		}
+		return nil
 	}
-	return best
 }
 
-func maxAxis[T tensor.Float](c *compute.Call, a axis, lo, hi int) {
+// columnsBlock is how many columns are searched at once, so that what is known of
+// them stays near.
+const columnsBlock = 1 << 10
+
+// largest calls f with runs of columns of one outer block: at column j, the
+// largest elements along the axis, and the numbers of the first of them, NaN
+// being larger than any number.
+func (b *builder[T]) largest(x []T, a axis, worker int, f func(j int, top, at []T)) {
+	w := &b.work[worker]
+	w.a, w.b = grow(w.a, columnsBlock+2), grow(w.b, columnsBlock) // 2 for maxGrad
+	for j := 0; j < a.inner; j += columnsBlock {
+		n := min(columnsBlock, a.inner-j)
+		top, at := w.a[:n], w.b[:n]
+		copy(top, x[j:])
+		clear(at)
+		for i := 1; i < a.n; i++ {
+			b.k.Raise(top, at, x[i*a.inner+j:][:n], T(i))
+		}
+		f(j, top, at)
+	}
+}
+
+func (b *builder[T]) maxAxis(c *compute.Call, a axis, lo, hi, worker int) {
 	out, x := tensor.Data[T](c.Out), tensor.Data[T](c.In[0])
+	if a.n == 0 {
+		b.k.Fill(out[lo*a.inner:hi*a.inner], T(math.Inf(-1)))
+		return
+	}
 	for o := lo; o < hi; o++ {
-		for i := range a.inner {
-			if a.n == 0 {
-				out[o*a.inner+i] = T(math.Inf(-1))
-				continue
-			}
-			block := x[o*a.n*a.inner+i:]
-			out[o*a.inner+i] = block[first(block, a.n, a.inner)*a.inner]
+		block := at(x, o, a.n*a.inner)
+		if a.inner == 1 {
+			out[o] = block[b.k.First(block)]
+			continue
 		}
+		b.largest(block, a, worker, func(j int, top, _ []T) { copy(out[o*a.inner+j:], top) })
 	}
 }
 
-func argMax[T tensor.Float](c *compute.Call, a axis, lo, hi int) {
+func (b *builder[T]) argMax(c *compute.Call, a axis, lo, hi, worker int) {
 	out, x := c.Out.I64(), tensor.Data[T](c.In[0])
+	if a.n == 0 {
+		clear(out[lo*a.inner : hi*a.inner])
+		return
+	}
 	for o := lo; o < hi; o++ {
-		for i := range a.inner {
-			out[o*a.inner+i] = 0
-			if a.n > 0 {
-				out[o*a.inner+i] = int64(first(x[o*a.n*a.inner+i:], a.n, a.inner))
-			}
+		block := at(x, o, a.n*a.inner)
+		if a.inner == 1 {
+			out[o] = int64(b.k.First(block))
+			continue
 		}
+		b.largest(block, a, worker, func(j int, _, at []T) {
+			for i, v := range at {
+				out[o*a.inner+j+i] = int64(v)
+			}
+		})
 	}
 }
 
-func maxGrad[T tensor.Float](c *compute.Call, a axis, lo, hi int) {
+func (b *builder[T]) maxGrad(c *compute.Call, a axis, lo, hi, worker int) {
 	out, dy, x := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), tensor.Data[T](c.In[1])
-	clear(out[lo*a.n*a.inner : hi*a.n*a.inner])
+	if a.inner == 1 {
+		clear(out[lo*a.n : hi*a.n])
+	}
 	for o := lo; o < hi && a.n > 0; o++ {
-		for i := range a.inner {
-			at := o*a.n*a.inner + i
-			out[at+first(x[at:], a.n, a.inner)*a.inner] = dy[o*a.inner+i]
+		block, grad := at(x, o, a.n*a.inner), at(out, o, a.n*a.inner)
+		if a.inner == 1 {
+			grad[b.k.First(block)] = dy[o]
+			continue
 		}
+		b.largest(block, a, worker, func(j int, _, at []T) {
+			zero, number := b.work[worker].a[columnsBlock:][:1], b.work[worker].a[columnsBlock+1:]
+			zero[0] = 0
+			for i := range a.n {
+				row := grad[i*a.inner+j:][:len(at)]
+				number[0] = T(i)
+				b.k.Equal(row, at, number)
+				b.k.Where(row, row, dy[o*a.inner+j:][:len(at)], zero)
+			}
+		})
 	}
 }

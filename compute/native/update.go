@@ -19,7 +19,7 @@ func (b *builder[T]) updates(n *graph.Node) compute.Kernel {
 	if rule.Kind == optim.LAMB || rule.Custom != nil {
 		return compute.UpdateKernel[T](n)
 	}
-	slots := make([][][]T, b.team.size) // of every worker
+	slots := make([][][]T, b.team.Size()) // of every worker
 	for i := range slots {
 		slots[i] = make([][]T, len(rule.Slots()))
 	}

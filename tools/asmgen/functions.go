@@ -13,6 +13,13 @@ var (
 
 	tanhPoly = []float32{-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1, -3.33332819422e-1}
 
+	logPoly = []float32{
+		7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
+		-1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
+	}
+
+	logOf1Poly = []float32{0.26851498, 0.28236622, 0.4000756, 0.6666664}
+
 	tailPoly = []float32{-0.0206235535, 0.112436064, -0.228214636, 0.191785902, -0.0794245899, 0.0961574018, 0.0783894584, 0.11023546, 0.119571812, 0.119686693}
 )
 
@@ -24,15 +31,17 @@ const (
 	expMax    = 89
 	signBit   = 0x80000000
 	otherBits = 0x7fffffff
+	rootHalf  = 0x3f3504f3 // the bits of √½
+	leastUsed = 0x1p-126   // the least number of all digits
 	tailMax   = 14.5
 	tailScale = 0.3
 )
 
 // polynomial is Horner's scheme, highest power first.
 func (g *generator) polynomial(x vec, c []float32) vec {
-	p := g.load(g.constant(c[0]))
+	p := g.load(g.constant(float64(c[0])))
 	for _, k := range c[1:] {
-		p = g.add(g.mul(p, x), g.constant(k))
+		p = g.add(g.mul(p, x), g.constant(float64(k)))
 	}
 	return p
 }
@@ -66,9 +75,45 @@ func (g *generator) expAny(x vec) vec {
 	return g.exp(g.greater(g.lesser(x, expMax), expMin), nil)
 }
 
+// expBelow is exp(-|x|).
+func (g *generator) expBelow(x vec) vec {
+	return g.exp(g.greater(g.or(x, g.bits(signBit)), expMin), nil)
+}
+
+// log is the natural logarithm of any x.
+func (g *generator) log(x vec) vec {
+	small := g.compare(less, x, g.constant(leastUsed))
+	y := g.choose(small, g.mul(x, g.constant(0x1p23)), x)
+	k, m := g.YMM(), g.YMM()
+	g.VPSUBD(g.bits(rootHalf), y, k)
+	g.VPSRAD(Imm(23), k, k)
+	g.VPSLLD(Imm(23), k, m)
+	g.VPSUBD(m, y, m)
+	n := g.YMM()
+	g.VCVTDQ2PS(k, n)
+	n = g.sub(n, g.and(small, g.constant(23)))
+	f := g.sub(m, g.constant(1))
+	z := g.mul(f, f)
+	p := g.mul(g.mul(g.polynomial(f, logPoly), f), z)
+	p = g.add(p, g.mul(n, g.constant(ln2Low)))
+	p = g.sub(p, g.mul(z, g.constant(0.5)))
+	p = g.add(g.add(f, p), g.mul(n, g.constant(ln2High)))
+	p = g.choose(g.compare(equal, x, g.constant(math.Inf(1))), x, p)
+	p = g.choose(g.compare(equal, x, g.constant(0)), g.constant(math.Inf(-1)), p)
+	return g.or(p, g.compare(notAtLeast, x, g.constant(0)))
+}
+
+// logOf1And is log(1+e) for e in [0, 1].
+func (g *generator) logOf1And(e vec) vec {
+	s := g.div(e, g.add(e, g.constant(2)))
+	z := g.mul(s, s)
+	r := g.sub(e, g.mul(z, g.polynomial(z, logOf1Poly)))
+	return g.sub(e, g.mul(s, r))
+}
+
 // sigmoid is 1/(1+exp(-x)).
 func (g *generator) sigmoid(x vec) vec {
-	e := g.exp(g.greater(g.or(x, g.bits(signBit)), expMin), nil)
+	e := g.expBelow(x)
 	one := g.load(g.constant(1))
 	return g.div(g.choose(x, e, one), g.add(one, e)) // the mask is the sign of x
 }
@@ -101,6 +146,16 @@ func (g *generator) normal(x vec) (phi, e vec) {
 func functions(g *generator) {
 	x, xdy := []string{"x"}, []string{"x", "dy"}
 	g.loop("expAVX", "exp(x)", x, nil, func(v values) vec { return g.expAny(v.in[0]) })
+	g.loop("logAVX", "log(x)", x, nil, func(v values) vec { return g.log(v.in[0]) })
+	g.loop("softplusAVX", "log(1+exp(x))", x, nil, func(v values) vec {
+		return g.add(g.relu(v.in[0]), g.logOf1And(g.expBelow(v.in[0])))
+	})
+	g.loop("logisticGradAVX", "(sigmoid(z) - y)·alpha", []string{"z", "y"}, []string{"alpha"}, func(v values) vec {
+		z, y := v.in[0], v.in[1]
+		e, one := g.expBelow(z), g.load(g.constant(1))
+		p := g.sub(g.mul(g.sub(one, y), g.choose(z, e, one)), g.mul(y, g.choose(z, one, e))) // the mask is the sign of z
+		return g.mul(g.div(p, g.add(one, e)), v.scalars[0])
+	})
 	g.loop("sigmoidAVX", "1/(1+exp(-x))", x, nil, func(v values) vec { return g.sigmoid(v.in[0]) })
 	g.loop("siluAVX", "x·sigmoid(x)", x, nil, func(v values) vec { return g.mul(v.in[0], g.sigmoid(v.in[0])) })
 	g.loop("siluGradAVX", "dy·s·(1+x·(1-s)), s = sigmoid(x)", xdy, nil, func(v values) vec {

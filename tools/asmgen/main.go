@@ -25,7 +25,9 @@ import (
 // generator builds the functions of one file.
 type generator struct {
 	*build.Context
-	constants map[uint32]operand.Mem // by bits, 8 times each
+	double    bool                   // vectors hold 4 float64, not 8 float32
+	constants map[string]operand.Mem // by name
+	labels    int                    // of so many stores
 }
 
 // family is one pair of files.
@@ -36,7 +38,16 @@ type family struct {
 
 // packages are the families by the name of the package that they belong to.
 var packages = map[string][]family{
-	"kernel": {{"gemm", gemm}, {"arithmetic", arithmetic}, {"functions", functions}, {"sums", sums}, {"rows", rows}, {"columns", columns}},
+	"kernel": {
+		{"gemm", gemm},
+		{"arithmetic", arithmetic},
+		{"functions", functions},
+		{"sums", sums},
+		{"choices", choices},
+		{"images", images},
+		{"rows", rows},
+		{"columns", columns},
+	},
 	"vector": {{"update", updates}},
 }
 
@@ -55,7 +66,7 @@ func main() {
 }
 
 func write(dir string, f family) error {
-	g := &generator{build.NewContext(), map[uint32]operand.Mem{}}
+	g := &generator{Context: build.NewContext(), constants: map[string]operand.Mem{}}
 	f.build(g)
 	file, err := g.Result()
 	if err != nil {

@@ -1,129 +1,117 @@
 package main
 
 import (
-	"github.com/mmcloughlin/avo/attr"
+	"strings"
+
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// wide returns 8 float32 as two vectors of 4 float64.
-func (g *generator) wide(v vec) (low, high vec) {
-	low, high = g.YMM(), g.YMM()
-	top := g.XMM()
-	g.VCVTPS2PD(v.AsX(), low)
-	g.VEXTRACTF128(Imm(1), v, top)
-	g.VCVTPS2PD(top, high)
-	return low, high
+// reduce writes a function that returns a sum of terms, in float64: those of
+// elements i to i+3 and i+4 to i+7 are added to 8 sums, lane by lane, and these
+// as a tree.
+func (g *generator) reduce(name, doc string, inputs, scalars []string, body func(s *span, at []reg.Register, scalars []vec) [2]vec) {
+	signature := strings.Join(inputs, ", ") + " *" + g.typ() + ", n int"
+	typ := " float64"
+	for _, s := range scalars {
+		if s == "shift" {
+			typ = " float32"
+		}
+		signature += ", " + s + typ
+	}
+	g.function(name, signature+") (total float64", "is the sum of "+doc+", of n elements.")
+	at, n := g.pointers(inputs), g.Load(g.Param("n"), g.GP64())
+	var numbers []vec
+	for _, s := range scalars {
+		numbers = append(numbers, g.broadcast(s, typ == " float64"))
+	}
+	g.total(n, func(s *span) [2]vec { return body(s, at, numbers) })
 }
 
-// reduce writes a function that adds to 8 sums in float64, lane by lane.
-func (g *generator) reduce(name, doc string, signature string, pointers []string, body func(at []reg.Register, i reg.Register, low, high vec)) {
-	g.Function(name)
-	g.Attributes(attr.NOSPLIT)
-	g.Pragma("noescape")
-	g.SignatureExpr(signature)
-	g.Doc(name + " adds to 8 lanes " + doc + ", for n elements, a multiple of 8.")
-	lanes := g.Load(g.Param("lanes"), g.GP64())
-	var at []reg.Register
-	for _, p := range pointers {
-		at = append(at, g.Load(g.Param(p), g.GP64()))
+// total is the rest of a function that returns a sum, in the order of reduce.
+func (g *generator) total(n reg.Register, terms func(s *span) [2]vec) {
+	sums := [2]vec{g.YMM(), g.YMM()}
+	for _, s := range sums {
+		g.VXORPD(s, s, s)
 	}
-	n := g.Load(g.Param("n"), g.GP64())
-	low, high := g.YMM(), g.YMM()
-	g.VMOVUPD(Mem{Base: lanes}, low)
-	g.VMOVUPD(Mem{Base: lanes, Disp: 32}, high)
-	i := g.GP64()
-	g.XORQ(i, i)
-	g.SHRQ(Imm(3), n)
-	g.JZ(LabelRef("done"))
-	g.Label("loop")
-	body(at, i, low, high)
-	g.ADDQ(Imm(8), i)
-	g.DECQ(n)
-	g.JNZ(LabelRef("loop"))
-	g.Label("done")
-	g.VMOVUPD(low, Mem{Base: lanes})
-	g.VMOVUPD(high, Mem{Base: lanes, Disp: 32})
+	g.spans("", n, 8, func(s *span) {
+		for h, term := range terms(s) {
+			if s.left != nil {
+				g.VANDPD(g.masks(s.left, 8, 4*h), term, term)
+			}
+			g.VADDPD(term, sums[h], sums[h])
+		}
+	})
+	total, top := sums[0].AsX(), g.XMM()
+	g.VADDPD(sums[1], sums[0], sums[0])
+	g.VEXTRACTF128(Imm(1), sums[0], top)
+	g.VADDPD(top, total, total)
+	g.VSHUFPD(Imm(1), total, total, top)
+	g.VADDSD(top, total, total)
 	g.VZEROUPPER()
+	g.Store(total, g.Return("total"))
 	g.RET()
 }
 
-// broadcast returns 8 times, or in float64 4 times, a number among the parameters.
-func (g *generator) broadcast(name string, double bool) vec {
-	p, err := g.Param(name).Resolve()
-	if err != nil {
-		panic(err)
+// doubles are the 8 elements of a turn in float64.
+func (s *span) doubles(base reg.Register) [2]vec {
+	if s.mask != nil && !s.double {
+		return s.wide(s.get(base))
 	}
-	v := g.YMM()
-	if double {
-		g.VBROADCASTSD(p.Addr, v)
-	} else {
-		g.VBROADCASTSS(p.Addr, v)
+	v := [2]vec{s.YMM(), s.YMM()}
+	for h := range v {
+		m := s.place(base)
+		m.Disp = 4 * h * s.size()
+		switch {
+		case !s.double:
+			s.VCVTPS2PD(m, v[h])
+		case s.mask != nil:
+			s.VMASKMOVPD(m, s.masks(s.left, 8, 4*h), v[h])
+		default:
+			s.VMOVUPD(m, v[h])
+		}
 	}
 	return v
 }
 
 // sums writes the reductions.
 func sums(g *generator) {
-	element := func(base, i reg.Register) Mem { return Mem{Base: base, Index: i, Scale: 4} }
-	double := func(base, i reg.Register, high bool) vec {
-		v := g.YMM()
-		m := element(base, i)
-		if high {
-			m.Disp = 16
-		}
-		g.VCVTPS2PD(m, v)
-		return v
+	for _, g.double = range []bool{false, true} {
+		g.reduce("sumAVX", "x", []string{"x"}, nil, func(s *span, at []reg.Register, _ []vec) [2]vec { return s.doubles(at[0]) })
+		g.reduce("dotAVX", "x·y", []string{"x", "y"}, nil, func(s *span, at []reg.Register, _ []vec) [2]vec {
+			x, y := s.doubles(at[0]), s.doubles(at[1])
+			for h := range x {
+				g.VMULPD(y[h], x[h], x[h])
+			}
+			return x
+		})
+		g.reduce("squaresAVX", "(x - mean)²", []string{"x"}, []string{"mean"}, func(s *span, at []reg.Register, scalars []vec) [2]vec {
+			x := s.doubles(at[0])
+			for h := range x {
+				g.VSUBPD(scalars[0], x[h], x[h])
+				g.VMULPD(x[h], x[h], x[h])
+			}
+			return x
+		})
+		g.reduce("squaredLossAVX", "(p - y)²", []string{"p", "y"}, nil, func(s *span, at []reg.Register, _ []vec) [2]vec {
+			x, y := s.doubles(at[0]), s.doubles(at[1])
+			for h := range x {
+				g.VSUBPD(y[h], x[h], x[h])
+				g.VMULPD(x[h], x[h], x[h])
+			}
+			return x
+		})
 	}
-	g.reduce("sumAVX", "x", "func(lanes *float64, x *float32, n int)", []string{"x"}, func(at []reg.Register, i reg.Register, low, high vec) {
-		g.VADDPD(double(at[0], i, false), low, low)
-		g.VADDPD(double(at[0], i, true), high, high)
+	g.double = false
+	g.reduce("expSumAVX", "what it sets, out = exp(x - shift)", []string{"out", "x"}, []string{"shift"}, func(s *span, at []reg.Register, scalars []vec) [2]vec {
+		e := g.expAny(g.sub(s.get(at[1]), scalars[0]))
+		s.set(at[0], e)
+		return g.wide(e)
 	})
-	g.reduce("dotAVX", "x·y", "func(lanes *float64, x, y *float32, n int)", []string{"x", "y"}, func(at []reg.Register, i reg.Register, low, high vec) {
-		// The product of two float32 is exact: fusing does not change it.
-		g.VFMADD231PD(double(at[0], i, false), double(at[1], i, false), low)
-		g.VFMADD231PD(double(at[0], i, true), double(at[1], i, true), high)
+	g.reduce("logisticLossAVX", "|z|·t + log(1+exp(-|z|)), t being y where z < 0 and 1-y elsewhere", []string{"z", "y"}, nil, func(s *span, at []reg.Register, _ []vec) [2]vec {
+		z, y := s.get(at[0]), s.get(at[1])
+		t := g.choose(z, y, g.sub(g.load(g.constant(1)), y)) // the mask is the sign of z
+		e := g.expBelow(z)
+		return g.wide(g.add(g.mul(g.and(z, g.bits(otherBits)), t), g.logOf1And(e)))
 	})
-	g.reduce("squaresAVX", "(x - mean)²", "func(lanes *float64, x *float32, n int, mean float64)", []string{"x"}, func(at []reg.Register, i reg.Register, low, high vec) {
-		mean := g.broadcast("mean", true)
-		for h, sum := range []vec{low, high} {
-			d := double(at[0], i, h == 1)
-			g.VSUBPD(mean, d, d)
-			g.VMULPD(d, d, d)
-			g.VADDPD(d, sum, sum)
-		}
-	})
-	g.reduce("expSumAVX", "what it sets, out = exp(x - shift)", "func(lanes *float64, out, x *float32, n int, shift float32)", []string{"out", "x"}, func(at []reg.Register, i reg.Register, low, high vec) {
-		e := g.expAny(g.sub(g.load(element(at[1], i)), g.broadcast("shift", false)))
-		g.VMOVUPS(e, element(at[0], i))
-		l, h := g.wide(e)
-		g.VADDPD(l, low, low)
-		g.VADDPD(h, high, high)
-	})
-	maxima(g)
-}
-
-// maxima writes the largest element, of numbers that are not NaN.
-func maxima(g *generator) {
-	g.Function("maxAVX")
-	g.Attributes(attr.NOSPLIT)
-	g.Pragma("noescape")
-	g.SignatureExpr("func(lanes, x *float32, n int)")
-	g.Doc("maxAVX raises 8 lanes to the elements of x, passing over NaN, for n elements, a multiple of 8.")
-	lanes := g.Load(g.Param("lanes"), g.GP64())
-	x := g.Load(g.Param("x"), g.GP64())
-	n := g.Load(g.Param("n"), g.GP64())
-	top := g.load(Mem{Base: lanes})
-	g.SHRQ(Imm(3), n)
-	g.JZ(LabelRef("done"))
-	g.Label("loop")
-	v := g.load(Mem{Base: x})
-	g.VMAXPS(top, v, top)
-	g.ADDQ(Imm(32), x)
-	g.DECQ(n)
-	g.JNZ(LabelRef("loop"))
-	g.Label("done")
-	g.VMOVUPS(top, Mem{Base: lanes})
-	g.VZEROUPPER()
-	g.RET()
 }

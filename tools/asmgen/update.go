@@ -3,20 +3,22 @@ package main
 import (
 	"strings"
 
-	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
 
 // The order of coefficients in memory, 8 of each: that of vector.Coefs.
-var coefficients = []string{"total", "clip", "minusClip", "l2", "rate", "decay", "mu", "damp", "eps", "blend1", "beta2", "blend2", "root2"}
+var coefficients = []string{
+	"total", "clip", "minusClip", "l2", "rate", "decay", "mu", "damp", "eps", "blend1", "beta2", "blend2", "root2",
+	"unbias", "l1", "ridge", "beta",
+}
 
-// rule is the state of one update rule's loop.
+// rule is one turn of an update rule's loop.
 type rule struct {
-	*generator
+	*span
 	at    map[string]reg.Register
 	coefs reg.Register
-	i     reg.Register
+	w     vec // the parameters
 }
 
 // c is a coefficient.
@@ -29,85 +31,166 @@ func (r *rule) c(name string) Mem {
 	panic("no coefficient " + name)
 }
 
-func (r *rule) place(name string) Mem { return Mem{Base: r.at[name], Index: r.i, Scale: 4} }
+func (r *rule) slot(name string) vec { return r.get(r.at[name]) }
 
-func (r *rule) get(name string) vec { return r.load(r.place(name)) }
-
-func (r *rule) set(name string, v vec) { r.VMOVUPS(v, r.place(name)) }
+func (r *rule) keep(name string, v vec) { r.set(r.at[name], v) }
 
 // mean is what a rule follows: the clipped mean of the gradient with weight decay.
-func (r *rule) mean(w vec) vec {
-	m := r.div(r.get("grad"), r.c("total"))
-	low, high := r.load(r.c("clip")), r.load(r.c("minusClip"))
-	r.VMINPS(m, low, m) // m if it is NaN
-	r.VMAXPS(m, high, m)
-	return r.add(m, r.mul(w, r.c("l2")))
+func (r *rule) mean() vec {
+	m := r.div(r.slot("grad"), r.c("total"))
+	m = r.low(r.load(r.c("clip")), m)      // m if it is NaN
+	m = r.top(r.load(r.c("minusClip")), m) // as well
+	return r.add(m, r.times("l2", r.w))
 }
 
 // times is a coefficient times a vector.
 func (r *rule) times(name string, v vec) vec { return r.mul(v, r.c(name)) }
 
-func (g *generator) update(name, doc string, slots []string, body func(r *rule, w vec)) {
-	params := append([]string{"p", "grad"}, slots...)
-	g.Function(name)
-	g.Attributes(attr.NOSPLIT)
-	g.Pragma("noescape")
-	g.SignatureExpr("func(" + strings.Join(params, ", ") + " *float32, n int, c *float32)")
-	g.Doc(name + " is the rule " + doc + " for n elements, a multiple of 8.")
-	r := &rule{generator: g, at: map[string]reg.Register{}}
-	for _, p := range params {
-		r.at[p] = g.Load(g.Param(p), g.GP64())
+// move takes the rate times v off the parameters.
+func (r *rule) move(v vec) { r.keep("p", r.sub(r.w, r.times("rate", v))) }
+
+// decay takes the decoupled decay off the parameters.
+func (r *rule) decay() { r.w = r.sub(r.w, r.times("decay", r.w)) }
+
+// moments moves those of adam and returns them.
+func (r *rule) moments() (a, v vec) {
+	m, old := r.mean(), r.slot("m1")
+	a = r.add(old, r.times("blend1", r.sub(m, old)))
+	v = r.add(r.times("beta2", r.slot("m2")), r.times("blend2", r.mul(m, m)))
+	r.keep("m1", a)
+	r.keep("m2", v)
+	return a, v
+}
+
+// spreadOf is √v/√(1-β₂ᵗ) + ε.
+func (r *rule) spreadOf(v vec) vec { return r.add(r.div(r.sqrt(v), r.c("root2")), r.c("eps")) }
+
+// direction is that of lamb.
+func (r *rule) direction(a, v vec) vec {
+	return r.add(r.div(r.times("unbias", a), r.spreadOf(v)), r.times("decay", r.w))
+}
+
+func (g *generator) update(name, doc string, arrays []string, body func(r *rule)) {
+	g.function(name, strings.Join(arrays, ", ")+" *float32, n int, c *float32", "is the rule "+doc+" for n elements.")
+	at := map[string]reg.Register{}
+	for i, p := range g.pointers(arrays) {
+		at[arrays[i]] = p
 	}
-	n := g.Load(g.Param("n"), g.GP64())
-	r.coefs = g.Load(g.Param("c"), g.GP64())
-	r.i = g.GP64()
-	g.XORQ(r.i, r.i)
-	g.SHRQ(Imm(3), n)
-	g.JZ(LabelRef("done"))
-	g.Label("loop")
-	body(r, r.get("p"))
-	g.ADDQ(Imm(8), r.i)
-	g.DECQ(n)
-	g.JNZ(LabelRef("loop"))
-	g.Label("done")
-	g.VZEROUPPER()
-	g.RET()
+	n, coefs := g.Load(g.Param("n"), g.GP64()), g.Load(g.Param("c"), g.GP64())
+	g.spans("", n, 8, func(s *span) {
+		body(&rule{s, at, coefs, s.get(at["p"])})
+	})
+	g.end()
 }
 
 // updates writes the update rules, each operation of optim in its order.
 func updates(g *generator) {
-	g.update("sgdAVX", "sgd", nil, func(r *rule, w vec) {
-		r.set("p", r.sub(w, r.times("rate", r.mean(w))))
-	})
-	momentum := func(nesterov bool) func(r *rule, w vec) {
-		return func(r *rule, w vec) {
-			m := r.mean(w)
-			v := r.add(r.times("mu", r.get("u")), r.times("damp", m))
-			r.set("u", v)
+	g.update("sgdAVX", "sgd", []string{"p", "grad"}, func(r *rule) { r.move(r.mean()) })
+	momentum := func(nesterov bool) func(r *rule) {
+		return func(r *rule) {
+			m := r.mean()
+			v := r.add(r.times("mu", r.slot("u")), r.times("damp", m))
+			r.keep("u", v)
 			if nesterov {
 				v = r.add(m, r.times("mu", v))
 			}
-			w = r.sub(w, r.times("decay", w))
-			r.set("p", r.sub(w, r.times("rate", v)))
+			r.decay()
+			r.move(v)
 		}
 	}
-	g.update("momentumAVX", "momentum", []string{"u"}, momentum(false))
-	g.update("nesterovAVX", "momentum with Nesterov's look ahead", []string{"u"}, momentum(true))
-	g.update("adagradAVX", "adagrad", []string{"a"}, func(r *rule, w vec) {
-		m := r.mean(w)
-		s := r.add(r.get("a"), r.mul(m, m))
-		r.set("a", s)
-		r.set("p", r.sub(w, r.times("rate", r.div(m, r.add(r.sqrt(s), r.c("eps"))))))
+	g.update("momentumAVX", "momentum", []string{"p", "grad", "u"}, momentum(false))
+	g.update("nesterovAVX", "momentum with Nesterov's look ahead", []string{"p", "grad", "u"}, momentum(true))
+	g.update("adagradAVX", "adagrad", []string{"p", "grad", "a"}, func(r *rule) {
+		m := r.mean()
+		s := r.add(r.slot("a"), r.mul(m, m))
+		r.keep("a", s)
+		r.move(r.div(m, r.add(r.sqrt(s), r.c("eps"))))
 	})
-	g.update("adamAVX", "adam or adamw", []string{"m1", "m2"}, func(r *rule, w vec) {
-		m := r.mean(w)
-		old := r.get("m1")
-		a := r.add(old, r.times("blend1", r.sub(m, old)))
-		v := r.add(r.times("beta2", r.get("m2")), r.times("blend2", r.mul(m, m)))
-		r.set("m1", a)
-		r.set("m2", v)
-		w = r.sub(w, r.times("decay", w))
-		d := r.add(r.div(r.sqrt(v), r.c("root2")), r.c("eps"))
-		r.set("p", r.sub(w, r.times("rate", r.div(a, d))))
+	rmsprops(g)
+	g.update("adamAVX", "adam or adamw", []string{"p", "grad", "m1", "m2"}, func(r *rule) {
+		a, v := r.moments()
+		r.decay()
+		r.move(r.div(a, r.spreadOf(v)))
+	})
+	g.update("amsgradAVX", "adam or adamw with AMSGrad", []string{"p", "grad", "m1", "m2", "top"}, func(r *rule) {
+		a, v := r.moments()
+		v = r.maximum(v, r.slot("top"))
+		r.keep("top", v)
+		r.decay()
+		r.move(r.div(a, r.spreadOf(v)))
+	})
+	g.update("ftrlAVX", "ftrl with the square root", []string{"p", "grad", "z", "sum"}, func(r *rule) {
+		m, n := r.mean(), r.slot("sum")
+		square := r.mul(m, m)
+		s := r.add(n, square)
+		r.keep("sum", s)
+		now := r.sqrt(s)
+		gain := r.and(r.div(square, r.add(now, r.sqrt(n))), r.compare(above, now, r.constant(0)))
+		z := r.sub(r.add(r.slot("z"), m), r.mul(r.div(gain, r.c("rate")), r.w))
+		r.keep("z", z)
+		over := r.add(r.greater(r.sub(z, r.c("l1")), 0), r.lesser(r.add(z, r.c("l1")), 0))
+		r.keep("p", r.div(r.sub(r.load(r.constant(0)), over), r.add(r.div(r.add(now, r.c("beta")), r.c("rate")), r.c("ridge"))))
+	})
+	lamb(g)
+}
+
+// rmsprops writes rmsprop with each of its flags or without.
+func rmsprops(g *generator) {
+	for flags := range 4 {
+		centered, momentum := flags&1 == 1, flags&2 == 2
+		name, doc, arrays := "rmsprop", "rmsprop", []string{"p", "grad", "s"}
+		if centered {
+			name, doc, arrays = name+"Centered", doc+", centered,", append(arrays, "mean")
+		}
+		if momentum {
+			name, doc, arrays = name+"Momentum", doc+" with momentum", append(arrays, "u")
+		}
+		g.update(name+"AVX", doc, arrays, func(r *rule) {
+			m := r.mean()
+			v := r.add(r.times("beta2", r.slot("s")), r.times("blend1", r.mul(m, m)))
+			r.keep("s", v)
+			if centered {
+				old := r.slot("mean")
+				a := r.add(old, r.times("blend1", r.sub(m, old)))
+				r.keep("mean", a)
+				v = r.greater(r.sub(v, r.mul(a, a)), 0)
+			}
+			d := r.div(m, r.add(r.sqrt(v), r.c("eps")))
+			if momentum {
+				d = r.add(d, r.times("mu", r.slot("u")))
+				r.keep("u", d)
+			}
+			r.move(d)
+		})
+	}
+}
+
+// lamb writes its two passes, and the sum of squares.
+func lamb(g *generator) {
+	g.update("lambAVX", "lamb, its second pass,", []string{"p", "m1", "m2"}, func(r *rule) {
+		r.move(r.direction(r.slot("m1"), r.slot("m2")))
+	})
+	arrays := []string{"p", "grad", "m1", "m2"}
+	g.function("lambMomentsAVX", strings.Join(arrays, ", ")+" *float32, n int, c *float32) (total float64",
+		"is the rule lamb, its first pass, for n elements: it moves the moments and returns the squared norm of the directions.")
+	at := map[string]reg.Register{}
+	for i, p := range g.pointers(arrays) {
+		at[arrays[i]] = p
+	}
+	n, coefs := g.Load(g.Param("n"), g.GP64()), g.Load(g.Param("c"), g.GP64())
+	g.total(n, func(s *span) [2]vec {
+		r := &rule{s, at, coefs, s.get(at["p"])}
+		d := g.wide(r.direction(r.moments()))
+		for h := range d {
+			g.VMULPD(d[h], d[h], d[h])
+		}
+		return d
+	})
+	g.reduce("squaresAVX", "x²", []string{"x"}, nil, func(s *span, at []reg.Register, _ []vec) [2]vec {
+		x := s.doubles(at[0])
+		for h := range x {
+			g.VMULPD(x[h], x[h], x[h])
+		}
+		return x
 	})
 }

@@ -4,27 +4,72 @@
 
 package vector
 
-// sgdAVX is the rule sgd for n elements, a multiple of 8.
+// sgdAVX is the rule sgd for n elements.
 //
 //go:noescape
 func sgdAVX(p *float32, grad *float32, n int, c *float32)
 
-// momentumAVX is the rule momentum for n elements, a multiple of 8.
+// momentumAVX is the rule momentum for n elements.
 //
 //go:noescape
 func momentumAVX(p *float32, grad *float32, u *float32, n int, c *float32)
 
-// nesterovAVX is the rule momentum with Nesterov's look ahead for n elements, a multiple of 8.
+// nesterovAVX is the rule momentum with Nesterov's look ahead for n elements.
 //
 //go:noescape
 func nesterovAVX(p *float32, grad *float32, u *float32, n int, c *float32)
 
-// adagradAVX is the rule adagrad for n elements, a multiple of 8.
+// adagradAVX is the rule adagrad for n elements.
 //
 //go:noescape
 func adagradAVX(p *float32, grad *float32, a *float32, n int, c *float32)
 
-// adamAVX is the rule adam or adamw for n elements, a multiple of 8.
+// rmspropAVX is the rule rmsprop for n elements.
+//
+//go:noescape
+func rmspropAVX(p *float32, grad *float32, s *float32, n int, c *float32)
+
+// rmspropCenteredAVX is the rule rmsprop, centered, for n elements.
+//
+//go:noescape
+func rmspropCenteredAVX(p *float32, grad *float32, s *float32, mean *float32, n int, c *float32)
+
+// rmspropMomentumAVX is the rule rmsprop with momentum for n elements.
+//
+//go:noescape
+func rmspropMomentumAVX(p *float32, grad *float32, s *float32, u *float32, n int, c *float32)
+
+// rmspropCenteredMomentumAVX is the rule rmsprop, centered, with momentum for n elements.
+//
+//go:noescape
+func rmspropCenteredMomentumAVX(p *float32, grad *float32, s *float32, mean *float32, u *float32, n int, c *float32)
+
+// adamAVX is the rule adam or adamw for n elements.
 //
 //go:noescape
 func adamAVX(p *float32, grad *float32, m1 *float32, m2 *float32, n int, c *float32)
+
+// amsgradAVX is the rule adam or adamw with AMSGrad for n elements.
+//
+//go:noescape
+func amsgradAVX(p *float32, grad *float32, m1 *float32, m2 *float32, top *float32, n int, c *float32)
+
+// ftrlAVX is the rule ftrl with the square root for n elements.
+//
+//go:noescape
+func ftrlAVX(p *float32, grad *float32, z *float32, sum *float32, n int, c *float32)
+
+// lambAVX is the rule lamb, its second pass, for n elements.
+//
+//go:noescape
+func lambAVX(p *float32, m1 *float32, m2 *float32, n int, c *float32)
+
+// lambMomentsAVX is the rule lamb, its first pass, for n elements: it moves the moments and returns the squared norm of the directions.
+//
+//go:noescape
+func lambMomentsAVX(p *float32, grad *float32, m1 *float32, m2 *float32, n int, c *float32) (total float64)
+
+// squaresAVX is the sum of x², of n elements.
+//
+//go:noescape
+func squaresAVX(x *float32, n int) (total float64)

@@ -12,29 +12,98 @@ TEXT ·sgdAVX(SB), NOSPLIT, $0-32
 	MOVQ n+16(FP), DX
 	MOVQ c+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (AX)(SI*4), Y0
 	VMOVUPS (CX)(SI*4), Y1
 	VDIVPS  (BX), Y1, Y1
 	VMOVUPS 32(BX), Y2
-	VMOVUPS 64(BX), Y3
 	VMINPS  Y1, Y2, Y1
-	VMAXPS  Y1, Y3, Y1
+	VMOVUPS 64(BX), Y2
+	VMAXPS  Y1, Y2, Y1
 	VMULPS  96(BX), Y0, Y2
 	VADDPS  Y2, Y1, Y1
 	VMULPS  128(BX), Y1, Y1
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    DX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, DX
+	JZ           done
+	MOVQ         DX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (AX)(SI*4), Y0, Y1
+	VMASKMOVPS   (CX)(SI*4), Y0, Y0
+	VDIVPS       (BX), Y0, Y0
+	VMOVUPS      32(BX), Y2
+	VMINPS       Y0, Y2, Y0
+	VMOVUPS      64(BX), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       96(BX), Y1, Y2
+	VADDPS       Y2, Y0, Y0
+	VMULPS       128(BX), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip1_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip1_4:
+	TESTB   $0x02, DL
+	JZ      skip1_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, DL
+	JZ     skip1_1
+	VMOVSS X0, (AX)
+
+skip1_1:
 done:
 	VZEROUPPER
 	RET
+
+DATA masks8<>+0(SB)/8, $0xffffffffffffffff
+DATA masks8<>+8(SB)/8, $0xffffffffffffffff
+DATA masks8<>+16(SB)/8, $0xffffffffffffffff
+DATA masks8<>+24(SB)/8, $0xffffffffffffffff
+DATA masks8<>+32(SB)/8, $0xffffffffffffffff
+DATA masks8<>+40(SB)/8, $0xffffffffffffffff
+DATA masks8<>+48(SB)/8, $0xffffffffffffffff
+DATA masks8<>+56(SB)/8, $0xffffffffffffffff
+DATA masks8<>+64(SB)/8, $0x0000000000000000
+DATA masks8<>+72(SB)/8, $0x0000000000000000
+DATA masks8<>+80(SB)/8, $0x0000000000000000
+DATA masks8<>+88(SB)/8, $0x0000000000000000
+DATA masks8<>+96(SB)/8, $0x0000000000000000
+DATA masks8<>+104(SB)/8, $0x0000000000000000
+DATA masks8<>+112(SB)/8, $0x0000000000000000
+DATA masks8<>+120(SB)/8, $0x0000000000000000
+GLOBL masks8<>(SB), RODATA|NOPTR, $128
+
+DATA masks4<>+0(SB)/8, $0xffffffffffffffff
+DATA masks4<>+8(SB)/8, $0xffffffffffffffff
+DATA masks4<>+16(SB)/8, $0xffffffffffffffff
+DATA masks4<>+24(SB)/8, $0xffffffffffffffff
+DATA masks4<>+32(SB)/8, $0x0000000000000000
+DATA masks4<>+40(SB)/8, $0x0000000000000000
+DATA masks4<>+48(SB)/8, $0x0000000000000000
+DATA masks4<>+56(SB)/8, $0x0000000000000000
+GLOBL masks4<>(SB), RODATA|NOPTR, $64
 
 // func momentumAVX(p *float32, grad *float32, u *float32, n int, c *float32)
 // Requires: AVX
@@ -45,17 +114,18 @@ TEXT ·momentumAVX(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ c+32(FP), SI
 	XORQ DI, DI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, R8
+	ANDQ $-8, R8
+	JZ   tail
 
 loop:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS (CX)(DI*4), Y1
 	VDIVPS  (SI), Y1, Y1
 	VMOVUPS 32(SI), Y2
-	VMOVUPS 64(SI), Y3
 	VMINPS  Y1, Y2, Y1
-	VMAXPS  Y1, Y3, Y1
+	VMOVUPS 64(SI), Y2
+	VMAXPS  Y1, Y2, Y1
 	VMULPS  96(SI), Y0, Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS (DX)(DI*4), Y2
@@ -69,9 +139,77 @@ loop:
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(DI*4)
 	ADDQ    $0x08, DI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    DI, R8
+	JNE     loop
 
+tail:
+	SUBQ         DI, BX
+	JZ           done
+	MOVQ         BX, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (AX)(DI*4), Y0, Y1
+	VMASKMOVPS   (CX)(DI*4), Y0, Y2
+	VDIVPS       (SI), Y2, Y2
+	VMOVUPS      32(SI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(SI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(SI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(DI*4), Y0, Y0
+	VMULPS       192(SI), Y0, Y0
+	VMULPS       224(SI), Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	LEAQ         (DX)(DI*4), CX
+	VMOVAPS      Y0, Y2
+	VMOVAPS      X0, X3
+	TESTB        $0x04, BL
+	JZ           skip2_4
+	VMOVUPS      X3, (CX)
+	VEXTRACTF128 $0x01, Y2, X3
+	ADDQ         $0x10, CX
+
+skip2_4:
+	TESTB   $0x02, BL
+	JZ      skip2_2
+	VMOVLPS X3, (CX)
+	VSHUFPS $0xee, X3, X3, X3
+	ADDQ    $0x08, CX
+
+skip2_2:
+	TESTB  $0x01, BL
+	JZ     skip2_1
+	VMOVSS X3, (CX)
+
+skip2_1:
+	VMULPS       160(SI), Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       128(SI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip3_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip3_4:
+	TESTB   $0x02, BL
+	JZ      skip3_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip3_2:
+	TESTB  $0x01, BL
+	JZ     skip3_1
+	VMOVSS X0, (AX)
+
+skip3_1:
 done:
 	VZEROUPPER
 	RET
@@ -85,17 +223,18 @@ TEXT ·nesterovAVX(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ c+32(FP), SI
 	XORQ DI, DI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, R8
+	ANDQ $-8, R8
+	JZ   tail
 
 loop:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS (CX)(DI*4), Y1
 	VDIVPS  (SI), Y1, Y1
 	VMOVUPS 32(SI), Y2
-	VMOVUPS 64(SI), Y3
 	VMINPS  Y1, Y2, Y1
-	VMAXPS  Y1, Y3, Y1
+	VMOVUPS 64(SI), Y2
+	VMAXPS  Y1, Y2, Y1
 	VMULPS  96(SI), Y0, Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS (DX)(DI*4), Y2
@@ -111,9 +250,79 @@ loop:
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(DI*4)
 	ADDQ    $0x08, DI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    DI, R8
+	JNE     loop
 
+tail:
+	SUBQ         DI, BX
+	JZ           done
+	MOVQ         BX, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (AX)(DI*4), Y0, Y1
+	VMASKMOVPS   (CX)(DI*4), Y0, Y2
+	VDIVPS       (SI), Y2, Y2
+	VMOVUPS      32(SI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(SI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(SI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(DI*4), Y0, Y0
+	VMULPS       192(SI), Y0, Y0
+	VMULPS       224(SI), Y2, Y3
+	VADDPS       Y3, Y0, Y0
+	LEAQ         (DX)(DI*4), CX
+	VMOVAPS      Y0, Y3
+	VMOVAPS      X0, X4
+	TESTB        $0x04, BL
+	JZ           skip4_4
+	VMOVUPS      X4, (CX)
+	VEXTRACTF128 $0x01, Y3, X4
+	ADDQ         $0x10, CX
+
+skip4_4:
+	TESTB   $0x02, BL
+	JZ      skip4_2
+	VMOVLPS X4, (CX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, CX
+
+skip4_2:
+	TESTB  $0x01, BL
+	JZ     skip4_1
+	VMOVSS X4, (CX)
+
+skip4_1:
+	VMULPS       192(SI), Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	VMULPS       160(SI), Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VMULPS       128(SI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip5_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip5_4:
+	TESTB   $0x02, BL
+	JZ      skip5_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip5_2:
+	TESTB  $0x01, BL
+	JZ     skip5_1
+	VMOVSS X0, (AX)
+
+skip5_1:
 done:
 	VZEROUPPER
 	RET
@@ -127,17 +336,18 @@ TEXT ·adagradAVX(SB), NOSPLIT, $0-40
 	MOVQ n+24(FP), BX
 	MOVQ c+32(FP), SI
 	XORQ DI, DI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, R8
+	ANDQ $-8, R8
+	JZ   tail
 
 loop:
 	VMOVUPS (AX)(DI*4), Y0
 	VMOVUPS (CX)(DI*4), Y1
 	VDIVPS  (SI), Y1, Y1
 	VMOVUPS 32(SI), Y2
-	VMOVUPS 64(SI), Y3
 	VMINPS  Y1, Y2, Y1
-	VMAXPS  Y1, Y3, Y1
+	VMOVUPS 64(SI), Y2
+	VMAXPS  Y1, Y2, Y1
 	VMULPS  96(SI), Y0, Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS (DX)(DI*4), Y2
@@ -151,9 +361,679 @@ loop:
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(DI*4)
 	ADDQ    $0x08, DI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    DI, R8
+	JNE     loop
 
+tail:
+	SUBQ         DI, BX
+	JZ           done
+	MOVQ         BX, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (AX)(DI*4), Y0, Y1
+	VMASKMOVPS   (CX)(DI*4), Y0, Y2
+	VDIVPS       (SI), Y2, Y2
+	VMOVUPS      32(SI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(SI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(SI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(DI*4), Y0, Y0
+	VMULPS       Y2, Y2, Y3
+	VADDPS       Y3, Y0, Y0
+	LEAQ         (DX)(DI*4), CX
+	VMOVAPS      Y0, Y3
+	VMOVAPS      X0, X4
+	TESTB        $0x04, BL
+	JZ           skip6_4
+	VMOVUPS      X4, (CX)
+	VEXTRACTF128 $0x01, Y3, X4
+	ADDQ         $0x10, CX
+
+skip6_4:
+	TESTB   $0x02, BL
+	JZ      skip6_2
+	VMOVLPS X4, (CX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, CX
+
+skip6_2:
+	TESTB  $0x01, BL
+	JZ     skip6_1
+	VMOVSS X4, (CX)
+
+skip6_1:
+	VSQRTPS      Y0, Y0
+	VADDPS       256(SI), Y0, Y0
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       128(SI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip7_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip7_4:
+	TESTB   $0x02, BL
+	JZ      skip7_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip7_2:
+	TESTB  $0x01, BL
+	JZ     skip7_1
+	VMOVSS X0, (AX)
+
+skip7_1:
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropAVX(p *float32, grad *float32, s *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·rmspropAVX(SB), NOSPLIT, $0-40
+	MOVQ p+0(FP), AX
+	MOVQ grad+8(FP), CX
+	MOVQ s+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ c+32(FP), SI
+	XORQ DI, DI
+	MOVQ BX, R8
+	ANDQ $-8, R8
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(DI*4), Y0
+	VMOVUPS (CX)(DI*4), Y1
+	VDIVPS  (SI), Y1, Y1
+	VMOVUPS 32(SI), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS 64(SI), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  96(SI), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (DX)(DI*4), Y2
+	VMULPS  320(SI), Y2, Y2
+	VMULPS  Y1, Y1, Y3
+	VMULPS  288(SI), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(DI*4)
+	VSQRTPS Y2, Y2
+	VADDPS  256(SI), Y2, Y2
+	VDIVPS  Y2, Y1, Y1
+	VMULPS  128(SI), Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*4)
+	ADDQ    $0x08, DI
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ         DI, BX
+	JZ           done
+	MOVQ         BX, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (AX)(DI*4), Y0, Y1
+	VMASKMOVPS   (CX)(DI*4), Y0, Y2
+	VDIVPS       (SI), Y2, Y2
+	VMOVUPS      32(SI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(SI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(SI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(DI*4), Y0, Y0
+	VMULPS       320(SI), Y0, Y0
+	VMULPS       Y2, Y2, Y3
+	VMULPS       288(SI), Y3, Y3
+	VADDPS       Y3, Y0, Y0
+	LEAQ         (DX)(DI*4), CX
+	VMOVAPS      Y0, Y3
+	VMOVAPS      X0, X4
+	TESTB        $0x04, BL
+	JZ           skip8_4
+	VMOVUPS      X4, (CX)
+	VEXTRACTF128 $0x01, Y3, X4
+	ADDQ         $0x10, CX
+
+skip8_4:
+	TESTB   $0x02, BL
+	JZ      skip8_2
+	VMOVLPS X4, (CX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, CX
+
+skip8_2:
+	TESTB  $0x01, BL
+	JZ     skip8_1
+	VMOVSS X4, (CX)
+
+skip8_1:
+	VSQRTPS      Y0, Y0
+	VADDPS       256(SI), Y0, Y0
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       128(SI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip9_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip9_4:
+	TESTB   $0x02, BL
+	JZ      skip9_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip9_2:
+	TESTB  $0x01, BL
+	JZ     skip9_1
+	VMOVSS X0, (AX)
+
+skip9_1:
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropCenteredAVX(p *float32, grad *float32, s *float32, mean *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·rmspropCenteredAVX(SB), NOSPLIT, $0-48
+	MOVQ p+0(FP), AX
+	MOVQ grad+8(FP), CX
+	MOVQ s+16(FP), DX
+	MOVQ mean+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ c+40(FP), DI
+	XORQ R8, R8
+	MOVQ SI, R9
+	ANDQ $-8, R9
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(R8*4), Y0
+	VMOVUPS (CX)(R8*4), Y1
+	VDIVPS  (DI), Y1, Y1
+	VMOVUPS 32(DI), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS 64(DI), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  96(DI), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (DX)(R8*4), Y2
+	VMULPS  320(DI), Y2, Y2
+	VMULPS  Y1, Y1, Y3
+	VMULPS  288(DI), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(R8*4)
+	VMOVUPS (BX)(R8*4), Y3
+	VSUBPS  Y3, Y1, Y4
+	VMULPS  288(DI), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (BX)(R8*4)
+	VMULPS  Y3, Y3, Y3
+	VSUBPS  Y3, Y2, Y2
+	VMOVUPS k00000000<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y2
+	VSQRTPS Y2, Y2
+	VADDPS  256(DI), Y2, Y2
+	VDIVPS  Y2, Y1, Y1
+	VMULPS  128(DI), Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	CMPQ    R8, R9
+	JNE     loop
+
+tail:
+	SUBQ         R8, SI
+	JZ           done
+	MOVQ         SI, R9
+	NEGQ         R9
+	LEAQ         masks4<>+0(SB), R10
+	VMOVUPS      32(R10)(R9*4), Y0
+	VMASKMOVPS   (AX)(R8*4), Y0, Y1
+	VMASKMOVPS   (CX)(R8*4), Y0, Y2
+	VDIVPS       (DI), Y2, Y2
+	VMOVUPS      32(DI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(DI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(DI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(R8*4), Y0, Y3
+	VMULPS       320(DI), Y3, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       288(DI), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	LEAQ         (DX)(R8*4), CX
+	VMOVAPS      Y3, Y4
+	VMOVAPS      X3, X5
+	TESTB        $0x04, SI
+	JZ           skip10_4
+	VMOVUPS      X5, (CX)
+	VEXTRACTF128 $0x01, Y4, X5
+	ADDQ         $0x10, CX
+
+skip10_4:
+	TESTB   $0x02, SI
+	JZ      skip10_2
+	VMOVLPS X5, (CX)
+	VSHUFPS $0xee, X5, X5, X5
+	ADDQ    $0x08, CX
+
+skip10_2:
+	TESTB  $0x01, SI
+	JZ     skip10_1
+	VMOVSS X5, (CX)
+
+skip10_1:
+	VMASKMOVPS   (BX)(R8*4), Y0, Y0
+	VSUBPS       Y0, Y2, Y4
+	VMULPS       288(DI), Y4, Y4
+	VADDPS       Y4, Y0, Y0
+	LEAQ         (BX)(R8*4), CX
+	VMOVAPS      Y0, Y4
+	VMOVAPS      X0, X5
+	TESTB        $0x04, SI
+	JZ           skip11_4
+	VMOVUPS      X5, (CX)
+	VEXTRACTF128 $0x01, Y4, X5
+	ADDQ         $0x10, CX
+
+skip11_4:
+	TESTB   $0x02, SI
+	JZ      skip11_2
+	VMOVLPS X5, (CX)
+	VSHUFPS $0xee, X5, X5, X5
+	ADDQ    $0x08, CX
+
+skip11_2:
+	TESTB  $0x01, SI
+	JZ     skip11_1
+	VMOVSS X5, (CX)
+
+skip11_1:
+	VMULPS       Y0, Y0, Y0
+	VSUBPS       Y0, Y3, Y0
+	VMOVUPS      k00000000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VSQRTPS      Y0, Y0
+	VADDPS       256(DI), Y0, Y0
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       128(DI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(R8*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip12_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip12_4:
+	TESTB   $0x02, SI
+	JZ      skip12_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip12_2:
+	TESTB  $0x01, SI
+	JZ     skip12_1
+	VMOVSS X0, (AX)
+
+skip12_1:
+done:
+	VZEROUPPER
+	RET
+
+DATA k00000000<>+0(SB)/4, $0x00000000
+DATA k00000000<>+4(SB)/4, $0x00000000
+DATA k00000000<>+8(SB)/4, $0x00000000
+DATA k00000000<>+12(SB)/4, $0x00000000
+DATA k00000000<>+16(SB)/4, $0x00000000
+DATA k00000000<>+20(SB)/4, $0x00000000
+DATA k00000000<>+24(SB)/4, $0x00000000
+DATA k00000000<>+28(SB)/4, $0x00000000
+GLOBL k00000000<>(SB), RODATA|NOPTR, $32
+
+// func rmspropMomentumAVX(p *float32, grad *float32, s *float32, u *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·rmspropMomentumAVX(SB), NOSPLIT, $0-48
+	MOVQ p+0(FP), AX
+	MOVQ grad+8(FP), CX
+	MOVQ s+16(FP), DX
+	MOVQ u+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ c+40(FP), DI
+	XORQ R8, R8
+	MOVQ SI, R9
+	ANDQ $-8, R9
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(R8*4), Y0
+	VMOVUPS (CX)(R8*4), Y1
+	VDIVPS  (DI), Y1, Y1
+	VMOVUPS 32(DI), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS 64(DI), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  96(DI), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (DX)(R8*4), Y2
+	VMULPS  320(DI), Y2, Y2
+	VMULPS  Y1, Y1, Y3
+	VMULPS  288(DI), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(R8*4)
+	VSQRTPS Y2, Y2
+	VADDPS  256(DI), Y2, Y2
+	VDIVPS  Y2, Y1, Y1
+	VMOVUPS (BX)(R8*4), Y2
+	VMULPS  192(DI), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (BX)(R8*4)
+	VMULPS  128(DI), Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	CMPQ    R8, R9
+	JNE     loop
+
+tail:
+	SUBQ         R8, SI
+	JZ           done
+	MOVQ         SI, R9
+	NEGQ         R9
+	LEAQ         masks4<>+0(SB), R10
+	VMOVUPS      32(R10)(R9*4), Y0
+	VMASKMOVPS   (AX)(R8*4), Y0, Y1
+	VMASKMOVPS   (CX)(R8*4), Y0, Y2
+	VDIVPS       (DI), Y2, Y2
+	VMOVUPS      32(DI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(DI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(DI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(R8*4), Y0, Y3
+	VMULPS       320(DI), Y3, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       288(DI), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	LEAQ         (DX)(R8*4), CX
+	VMOVAPS      Y3, Y4
+	VMOVAPS      X3, X5
+	TESTB        $0x04, SI
+	JZ           skip13_4
+	VMOVUPS      X5, (CX)
+	VEXTRACTF128 $0x01, Y4, X5
+	ADDQ         $0x10, CX
+
+skip13_4:
+	TESTB   $0x02, SI
+	JZ      skip13_2
+	VMOVLPS X5, (CX)
+	VSHUFPS $0xee, X5, X5, X5
+	ADDQ    $0x08, CX
+
+skip13_2:
+	TESTB  $0x01, SI
+	JZ     skip13_1
+	VMOVSS X5, (CX)
+
+skip13_1:
+	VSQRTPS      Y3, Y3
+	VADDPS       256(DI), Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMASKMOVPS   (BX)(R8*4), Y0, Y0
+	VMULPS       192(DI), Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	LEAQ         (BX)(R8*4), CX
+	VMOVAPS      Y0, Y2
+	VMOVAPS      X0, X3
+	TESTB        $0x04, SI
+	JZ           skip14_4
+	VMOVUPS      X3, (CX)
+	VEXTRACTF128 $0x01, Y2, X3
+	ADDQ         $0x10, CX
+
+skip14_4:
+	TESTB   $0x02, SI
+	JZ      skip14_2
+	VMOVLPS X3, (CX)
+	VSHUFPS $0xee, X3, X3, X3
+	ADDQ    $0x08, CX
+
+skip14_2:
+	TESTB  $0x01, SI
+	JZ     skip14_1
+	VMOVSS X3, (CX)
+
+skip14_1:
+	VMULPS       128(DI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(R8*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip15_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip15_4:
+	TESTB   $0x02, SI
+	JZ      skip15_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip15_2:
+	TESTB  $0x01, SI
+	JZ     skip15_1
+	VMOVSS X0, (AX)
+
+skip15_1:
+done:
+	VZEROUPPER
+	RET
+
+// func rmspropCenteredMomentumAVX(p *float32, grad *float32, s *float32, mean *float32, u *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·rmspropCenteredMomentumAVX(SB), NOSPLIT, $0-56
+	MOVQ p+0(FP), AX
+	MOVQ grad+8(FP), CX
+	MOVQ s+16(FP), DX
+	MOVQ mean+24(FP), BX
+	MOVQ u+32(FP), SI
+	MOVQ n+40(FP), DI
+	MOVQ c+48(FP), R8
+	XORQ R9, R9
+	MOVQ DI, R10
+	ANDQ $-8, R10
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(R9*4), Y0
+	VMOVUPS (CX)(R9*4), Y1
+	VDIVPS  (R8), Y1, Y1
+	VMOVUPS 32(R8), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS 64(R8), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  96(R8), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (DX)(R9*4), Y2
+	VMULPS  320(R8), Y2, Y2
+	VMULPS  Y1, Y1, Y3
+	VMULPS  288(R8), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS Y2, (DX)(R9*4)
+	VMOVUPS (BX)(R9*4), Y3
+	VSUBPS  Y3, Y1, Y4
+	VMULPS  288(R8), Y4, Y4
+	VADDPS  Y4, Y3, Y3
+	VMOVUPS Y3, (BX)(R9*4)
+	VMULPS  Y3, Y3, Y3
+	VSUBPS  Y3, Y2, Y2
+	VMOVUPS k00000000<>+0(SB), Y3
+	VMAXPS  Y2, Y3, Y2
+	VSQRTPS Y2, Y2
+	VADDPS  256(R8), Y2, Y2
+	VDIVPS  Y2, Y1, Y1
+	VMOVUPS (SI)(R9*4), Y2
+	VMULPS  192(R8), Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (SI)(R9*4)
+	VMULPS  128(R8), Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(R9*4)
+	ADDQ    $0x08, R9
+	CMPQ    R9, R10
+	JNE     loop
+
+tail:
+	SUBQ         R9, DI
+	JZ           done
+	MOVQ         DI, R10
+	NEGQ         R10
+	LEAQ         masks4<>+0(SB), R11
+	VMOVUPS      32(R11)(R10*4), Y0
+	VMASKMOVPS   (AX)(R9*4), Y0, Y1
+	VMASKMOVPS   (CX)(R9*4), Y0, Y2
+	VDIVPS       (R8), Y2, Y2
+	VMOVUPS      32(R8), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(R8), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(R8), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(R9*4), Y0, Y3
+	VMULPS       320(R8), Y3, Y3
+	VMULPS       Y2, Y2, Y4
+	VMULPS       288(R8), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	LEAQ         (DX)(R9*4), CX
+	VMOVAPS      Y3, Y4
+	VMOVAPS      X3, X5
+	TESTB        $0x04, DI
+	JZ           skip16_4
+	VMOVUPS      X5, (CX)
+	VEXTRACTF128 $0x01, Y4, X5
+	ADDQ         $0x10, CX
+
+skip16_4:
+	TESTB   $0x02, DI
+	JZ      skip16_2
+	VMOVLPS X5, (CX)
+	VSHUFPS $0xee, X5, X5, X5
+	ADDQ    $0x08, CX
+
+skip16_2:
+	TESTB  $0x01, DI
+	JZ     skip16_1
+	VMOVSS X5, (CX)
+
+skip16_1:
+	VMASKMOVPS   (BX)(R9*4), Y0, Y4
+	VSUBPS       Y4, Y2, Y5
+	VMULPS       288(R8), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	LEAQ         (BX)(R9*4), CX
+	VMOVAPS      Y4, Y5
+	VMOVAPS      X4, X6
+	TESTB        $0x04, DI
+	JZ           skip17_4
+	VMOVUPS      X6, (CX)
+	VEXTRACTF128 $0x01, Y5, X6
+	ADDQ         $0x10, CX
+
+skip17_4:
+	TESTB   $0x02, DI
+	JZ      skip17_2
+	VMOVLPS X6, (CX)
+	VSHUFPS $0xee, X6, X6, X6
+	ADDQ    $0x08, CX
+
+skip17_2:
+	TESTB  $0x01, DI
+	JZ     skip17_1
+	VMOVSS X6, (CX)
+
+skip17_1:
+	VMULPS       Y4, Y4, Y4
+	VSUBPS       Y4, Y3, Y3
+	VMOVUPS      k00000000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VSQRTPS      Y3, Y3
+	VADDPS       256(R8), Y3, Y3
+	VDIVPS       Y3, Y2, Y2
+	VMASKMOVPS   (SI)(R9*4), Y0, Y0
+	VMULPS       192(R8), Y0, Y0
+	VADDPS       Y0, Y2, Y0
+	LEAQ         (SI)(R9*4), CX
+	VMOVAPS      Y0, Y2
+	VMOVAPS      X0, X3
+	TESTB        $0x04, DI
+	JZ           skip18_4
+	VMOVUPS      X3, (CX)
+	VEXTRACTF128 $0x01, Y2, X3
+	ADDQ         $0x10, CX
+
+skip18_4:
+	TESTB   $0x02, DI
+	JZ      skip18_2
+	VMOVLPS X3, (CX)
+	VSHUFPS $0xee, X3, X3, X3
+	ADDQ    $0x08, CX
+
+skip18_2:
+	TESTB  $0x01, DI
+	JZ     skip18_1
+	VMOVSS X3, (CX)
+
+skip18_1:
+	VMULPS       128(R8), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(R9*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DI
+	JZ           skip19_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip19_4:
+	TESTB   $0x02, DI
+	JZ      skip19_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip19_2:
+	TESTB  $0x01, DI
+	JZ     skip19_1
+	VMOVSS X0, (AX)
+
+skip19_1:
 done:
 	VZEROUPPER
 	RET
@@ -168,17 +1048,18 @@ TEXT ·adamAVX(SB), NOSPLIT, $0-48
 	MOVQ n+32(FP), SI
 	MOVQ c+40(FP), DI
 	XORQ R8, R8
-	SHRQ $0x03, SI
-	JZ   done
+	MOVQ SI, R9
+	ANDQ $-8, R9
+	JZ   tail
 
 loop:
 	VMOVUPS (AX)(R8*4), Y0
 	VMOVUPS (CX)(R8*4), Y1
 	VDIVPS  (DI), Y1, Y1
 	VMOVUPS 32(DI), Y2
-	VMOVUPS 64(DI), Y3
 	VMINPS  Y1, Y2, Y1
-	VMAXPS  Y1, Y3, Y1
+	VMOVUPS 64(DI), Y2
+	VMAXPS  Y1, Y2, Y1
 	VMULPS  96(DI), Y0, Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS (DX)(R8*4), Y2
@@ -202,9 +1083,751 @@ loop:
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(R8*4)
 	ADDQ    $0x08, R8
-	DECQ    SI
-	JNZ     loop
+	CMPQ    R8, R9
+	JNE     loop
 
+tail:
+	SUBQ         R8, SI
+	JZ           done
+	MOVQ         SI, R9
+	NEGQ         R9
+	LEAQ         masks4<>+0(SB), R10
+	VMOVUPS      32(R10)(R9*4), Y0
+	VMASKMOVPS   (AX)(R8*4), Y0, Y1
+	VMASKMOVPS   (CX)(R8*4), Y0, Y2
+	VDIVPS       (DI), Y2, Y2
+	VMOVUPS      32(DI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(DI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(DI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(R8*4), Y0, Y3
+	VSUBPS       Y3, Y2, Y4
+	VMULPS       288(DI), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMASKMOVPS   (BX)(R8*4), Y0, Y0
+	VMULPS       320(DI), Y0, Y0
+	VMULPS       Y2, Y2, Y2
+	VMULPS       352(DI), Y2, Y2
+	VADDPS       Y2, Y0, Y0
+	LEAQ         (DX)(R8*4), CX
+	VMOVAPS      Y3, Y2
+	VMOVAPS      X3, X4
+	TESTB        $0x04, SI
+	JZ           skip20_4
+	VMOVUPS      X4, (CX)
+	VEXTRACTF128 $0x01, Y2, X4
+	ADDQ         $0x10, CX
+
+skip20_4:
+	TESTB   $0x02, SI
+	JZ      skip20_2
+	VMOVLPS X4, (CX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, CX
+
+skip20_2:
+	TESTB  $0x01, SI
+	JZ     skip20_1
+	VMOVSS X4, (CX)
+
+skip20_1:
+	LEAQ         (BX)(R8*4), CX
+	VMOVAPS      Y0, Y2
+	VMOVAPS      X0, X4
+	TESTB        $0x04, SI
+	JZ           skip21_4
+	VMOVUPS      X4, (CX)
+	VEXTRACTF128 $0x01, Y2, X4
+	ADDQ         $0x10, CX
+
+skip21_4:
+	TESTB   $0x02, SI
+	JZ      skip21_2
+	VMOVLPS X4, (CX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, CX
+
+skip21_2:
+	TESTB  $0x01, SI
+	JZ     skip21_1
+	VMOVSS X4, (CX)
+
+skip21_1:
+	VMULPS       160(DI), Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VSQRTPS      Y0, Y0
+	VDIVPS       384(DI), Y0, Y0
+	VADDPS       256(DI), Y0, Y0
+	VDIVPS       Y0, Y3, Y0
+	VMULPS       128(DI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(R8*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip22_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip22_4:
+	TESTB   $0x02, SI
+	JZ      skip22_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip22_2:
+	TESTB  $0x01, SI
+	JZ     skip22_1
+	VMOVSS X0, (AX)
+
+skip22_1:
 done:
 	VZEROUPPER
+	RET
+
+// func amsgradAVX(p *float32, grad *float32, m1 *float32, m2 *float32, top *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·amsgradAVX(SB), NOSPLIT, $0-56
+	MOVQ p+0(FP), AX
+	MOVQ grad+8(FP), CX
+	MOVQ m1+16(FP), DX
+	MOVQ m2+24(FP), BX
+	MOVQ top+32(FP), SI
+	MOVQ n+40(FP), DI
+	MOVQ c+48(FP), R8
+	XORQ R9, R9
+	MOVQ DI, R10
+	ANDQ $-8, R10
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(R9*4), Y0
+	VMOVUPS (CX)(R9*4), Y1
+	VDIVPS  (R8), Y1, Y1
+	VMOVUPS 32(R8), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS 64(R8), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  96(R8), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (DX)(R9*4), Y2
+	VSUBPS  Y2, Y1, Y3
+	VMULPS  288(R8), Y3, Y3
+	VADDPS  Y3, Y2, Y2
+	VMOVUPS (BX)(R9*4), Y3
+	VMULPS  320(R8), Y3, Y3
+	VMULPS  Y1, Y1, Y1
+	VMULPS  352(R8), Y1, Y1
+	VADDPS  Y1, Y3, Y1
+	VMOVUPS Y2, (DX)(R9*4)
+	VMOVUPS Y1, (BX)(R9*4)
+	VMOVUPS (SI)(R9*4), Y3
+	VMAXPS  Y3, Y1, Y4
+	VMAXPS  Y1, Y3, Y5
+	VANDPS  Y5, Y4, Y4
+	VCMPPS  $0x03, Y3, Y1, Y1
+	VORPS   Y1, Y4, Y1
+	VMOVUPS Y1, (SI)(R9*4)
+	VMULPS  160(R8), Y0, Y3
+	VSUBPS  Y3, Y0, Y0
+	VSQRTPS Y1, Y1
+	VDIVPS  384(R8), Y1, Y1
+	VADDPS  256(R8), Y1, Y1
+	VDIVPS  Y1, Y2, Y1
+	VMULPS  128(R8), Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(R9*4)
+	ADDQ    $0x08, R9
+	CMPQ    R9, R10
+	JNE     loop
+
+tail:
+	SUBQ         R9, DI
+	JZ           done
+	MOVQ         DI, R10
+	NEGQ         R10
+	LEAQ         masks4<>+0(SB), R11
+	VMOVUPS      32(R11)(R10*4), Y0
+	VMASKMOVPS   (AX)(R9*4), Y0, Y1
+	VMASKMOVPS   (CX)(R9*4), Y0, Y2
+	VDIVPS       (R8), Y2, Y2
+	VMOVUPS      32(R8), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(R8), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(R8), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (DX)(R9*4), Y0, Y3
+	VSUBPS       Y3, Y2, Y4
+	VMULPS       288(R8), Y4, Y4
+	VADDPS       Y4, Y3, Y3
+	VMASKMOVPS   (BX)(R9*4), Y0, Y4
+	VMULPS       320(R8), Y4, Y4
+	VMULPS       Y2, Y2, Y2
+	VMULPS       352(R8), Y2, Y2
+	VADDPS       Y2, Y4, Y2
+	LEAQ         (DX)(R9*4), CX
+	VMOVAPS      Y3, Y4
+	VMOVAPS      X3, X5
+	TESTB        $0x04, DI
+	JZ           skip23_4
+	VMOVUPS      X5, (CX)
+	VEXTRACTF128 $0x01, Y4, X5
+	ADDQ         $0x10, CX
+
+skip23_4:
+	TESTB   $0x02, DI
+	JZ      skip23_2
+	VMOVLPS X5, (CX)
+	VSHUFPS $0xee, X5, X5, X5
+	ADDQ    $0x08, CX
+
+skip23_2:
+	TESTB  $0x01, DI
+	JZ     skip23_1
+	VMOVSS X5, (CX)
+
+skip23_1:
+	LEAQ         (BX)(R9*4), CX
+	VMOVAPS      Y2, Y4
+	VMOVAPS      X2, X5
+	TESTB        $0x04, DI
+	JZ           skip24_4
+	VMOVUPS      X5, (CX)
+	VEXTRACTF128 $0x01, Y4, X5
+	ADDQ         $0x10, CX
+
+skip24_4:
+	TESTB   $0x02, DI
+	JZ      skip24_2
+	VMOVLPS X5, (CX)
+	VSHUFPS $0xee, X5, X5, X5
+	ADDQ    $0x08, CX
+
+skip24_2:
+	TESTB  $0x01, DI
+	JZ     skip24_1
+	VMOVSS X5, (CX)
+
+skip24_1:
+	VMASKMOVPS   (SI)(R9*4), Y0, Y0
+	VMAXPS       Y0, Y2, Y4
+	VMAXPS       Y2, Y0, Y5
+	VANDPS       Y5, Y4, Y4
+	VCMPPS       $0x03, Y0, Y2, Y0
+	VORPS        Y0, Y4, Y0
+	LEAQ         (SI)(R9*4), CX
+	VMOVAPS      Y0, Y2
+	VMOVAPS      X0, X4
+	TESTB        $0x04, DI
+	JZ           skip25_4
+	VMOVUPS      X4, (CX)
+	VEXTRACTF128 $0x01, Y2, X4
+	ADDQ         $0x10, CX
+
+skip25_4:
+	TESTB   $0x02, DI
+	JZ      skip25_2
+	VMOVLPS X4, (CX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, CX
+
+skip25_2:
+	TESTB  $0x01, DI
+	JZ     skip25_1
+	VMOVSS X4, (CX)
+
+skip25_1:
+	VMULPS       160(R8), Y1, Y2
+	VSUBPS       Y2, Y1, Y1
+	VSQRTPS      Y0, Y0
+	VDIVPS       384(R8), Y0, Y0
+	VADDPS       256(R8), Y0, Y0
+	VDIVPS       Y0, Y3, Y0
+	VMULPS       128(R8), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(R9*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DI
+	JZ           skip26_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip26_4:
+	TESTB   $0x02, DI
+	JZ      skip26_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip26_2:
+	TESTB  $0x01, DI
+	JZ     skip26_1
+	VMOVSS X0, (AX)
+
+skip26_1:
+done:
+	VZEROUPPER
+	RET
+
+// func ftrlAVX(p *float32, grad *float32, z *float32, sum *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·ftrlAVX(SB), NOSPLIT, $0-48
+	MOVQ p+0(FP), AX
+	MOVQ grad+8(FP), CX
+	MOVQ z+16(FP), DX
+	MOVQ sum+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ c+40(FP), DI
+	XORQ R8, R8
+	MOVQ SI, R9
+	ANDQ $-8, R9
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(R8*4), Y0
+	VMOVUPS (CX)(R8*4), Y1
+	VDIVPS  (DI), Y1, Y1
+	VMOVUPS 32(DI), Y2
+	VMINPS  Y1, Y2, Y1
+	VMOVUPS 64(DI), Y2
+	VMAXPS  Y1, Y2, Y1
+	VMULPS  96(DI), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS (BX)(R8*4), Y2
+	VMULPS  Y1, Y1, Y3
+	VADDPS  Y3, Y2, Y4
+	VMOVUPS Y4, (BX)(R8*4)
+	VSQRTPS Y4, Y4
+	VSQRTPS Y2, Y2
+	VADDPS  Y2, Y4, Y2
+	VDIVPS  Y2, Y3, Y2
+	VCMPPS  $0x1e, k00000000<>+0(SB), Y4, Y3
+	VANDPS  Y3, Y2, Y2
+	VMOVUPS (DX)(R8*4), Y3
+	VADDPS  Y1, Y3, Y1
+	VDIVPS  128(DI), Y2, Y2
+	VMULPS  Y0, Y2, Y0
+	VSUBPS  Y0, Y1, Y0
+	VMOVUPS Y0, (DX)(R8*4)
+	VSUBPS  448(DI), Y0, Y1
+	VMOVUPS k00000000<>+0(SB), Y2
+	VMAXPS  Y1, Y2, Y1
+	VADDPS  448(DI), Y0, Y0
+	VMOVUPS k00000000<>+0(SB), Y2
+	VMINPS  Y0, Y2, Y0
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS k00000000<>+0(SB), Y1
+	VSUBPS  Y0, Y1, Y0
+	VADDPS  512(DI), Y4, Y1
+	VDIVPS  128(DI), Y1, Y1
+	VADDPS  480(DI), Y1, Y1
+	VDIVPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(R8*4)
+	ADDQ    $0x08, R8
+	CMPQ    R8, R9
+	JNE     loop
+
+tail:
+	SUBQ         R8, SI
+	JZ           done
+	MOVQ         SI, R9
+	NEGQ         R9
+	LEAQ         masks4<>+0(SB), R10
+	VMOVUPS      32(R10)(R9*4), Y0
+	VMASKMOVPS   (AX)(R8*4), Y0, Y1
+	VMASKMOVPS   (CX)(R8*4), Y0, Y2
+	VDIVPS       (DI), Y2, Y2
+	VMOVUPS      32(DI), Y3
+	VMINPS       Y2, Y3, Y2
+	VMOVUPS      64(DI), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       96(DI), Y1, Y3
+	VADDPS       Y3, Y2, Y2
+	VMASKMOVPS   (BX)(R8*4), Y0, Y3
+	VMULPS       Y2, Y2, Y4
+	VADDPS       Y4, Y3, Y5
+	LEAQ         (BX)(R8*4), CX
+	VMOVAPS      Y5, Y6
+	VMOVAPS      X5, X7
+	TESTB        $0x04, SI
+	JZ           skip27_4
+	VMOVUPS      X7, (CX)
+	VEXTRACTF128 $0x01, Y6, X7
+	ADDQ         $0x10, CX
+
+skip27_4:
+	TESTB   $0x02, SI
+	JZ      skip27_2
+	VMOVLPS X7, (CX)
+	VSHUFPS $0xee, X7, X7, X7
+	ADDQ    $0x08, CX
+
+skip27_2:
+	TESTB  $0x01, SI
+	JZ     skip27_1
+	VMOVSS X7, (CX)
+
+skip27_1:
+	VSQRTPS      Y5, Y5
+	VSQRTPS      Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VDIVPS       Y3, Y4, Y3
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y5, Y4
+	VANDPS       Y4, Y3, Y3
+	VMASKMOVPS   (DX)(R8*4), Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	VDIVPS       128(DI), Y3, Y2
+	VMULPS       Y1, Y2, Y1
+	VSUBPS       Y1, Y0, Y0
+	LEAQ         (DX)(R8*4), CX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X2
+	TESTB        $0x04, SI
+	JZ           skip28_4
+	VMOVUPS      X2, (CX)
+	VEXTRACTF128 $0x01, Y1, X2
+	ADDQ         $0x10, CX
+
+skip28_4:
+	TESTB   $0x02, SI
+	JZ      skip28_2
+	VMOVLPS X2, (CX)
+	VSHUFPS $0xee, X2, X2, X2
+	ADDQ    $0x08, CX
+
+skip28_2:
+	TESTB  $0x01, SI
+	JZ     skip28_1
+	VMOVSS X2, (CX)
+
+skip28_1:
+	VSUBPS       448(DI), Y0, Y1
+	VMOVUPS      k00000000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VADDPS       448(DI), Y0, Y0
+	VMOVUPS      k00000000<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VADDPS       Y0, Y1, Y0
+	VMOVUPS      k00000000<>+0(SB), Y1
+	VSUBPS       Y0, Y1, Y0
+	VADDPS       512(DI), Y5, Y1
+	VDIVPS       128(DI), Y1, Y1
+	VADDPS       480(DI), Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	LEAQ         (AX)(R8*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip29_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip29_4:
+	TESTB   $0x02, SI
+	JZ      skip29_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip29_2:
+	TESTB  $0x01, SI
+	JZ     skip29_1
+	VMOVSS X0, (AX)
+
+skip29_1:
+done:
+	VZEROUPPER
+	RET
+
+// func lambAVX(p *float32, m1 *float32, m2 *float32, n int, c *float32)
+// Requires: AVX
+TEXT ·lambAVX(SB), NOSPLIT, $0-40
+	MOVQ p+0(FP), AX
+	MOVQ m1+8(FP), CX
+	MOVQ m2+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ c+32(FP), SI
+	XORQ DI, DI
+	MOVQ BX, R8
+	ANDQ $-8, R8
+	JZ   tail
+
+loop:
+	VMOVUPS (AX)(DI*4), Y0
+	VMOVUPS (CX)(DI*4), Y1
+	VMOVUPS (DX)(DI*4), Y2
+	VMULPS  416(SI), Y1, Y1
+	VSQRTPS Y2, Y2
+	VDIVPS  384(SI), Y2, Y2
+	VADDPS  256(SI), Y2, Y2
+	VDIVPS  Y2, Y1, Y1
+	VMULPS  160(SI), Y0, Y2
+	VADDPS  Y2, Y1, Y1
+	VMULPS  128(SI), Y1, Y1
+	VSUBPS  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(DI*4)
+	ADDQ    $0x08, DI
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ         DI, BX
+	JZ           done
+	MOVQ         BX, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (AX)(DI*4), Y0, Y1
+	VMASKMOVPS   (CX)(DI*4), Y0, Y2
+	VMASKMOVPS   (DX)(DI*4), Y0, Y0
+	VMULPS       416(SI), Y2, Y2
+	VSQRTPS      Y0, Y0
+	VDIVPS       384(SI), Y0, Y0
+	VADDPS       256(SI), Y0, Y0
+	VDIVPS       Y0, Y2, Y0
+	VMULPS       160(SI), Y1, Y2
+	VADDPS       Y2, Y0, Y0
+	VMULPS       128(SI), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip30_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip30_4:
+	TESTB   $0x02, BL
+	JZ      skip30_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip30_2:
+	TESTB  $0x01, BL
+	JZ     skip30_1
+	VMOVSS X0, (AX)
+
+skip30_1:
+done:
+	VZEROUPPER
+	RET
+
+// func lambMomentsAVX(p *float32, grad *float32, m1 *float32, m2 *float32, n int, c *float32) (total float64)
+// Requires: AVX, SSE2
+TEXT ·lambMomentsAVX(SB), NOSPLIT, $0-56
+	MOVQ   p+0(FP), AX
+	MOVQ   grad+8(FP), CX
+	MOVQ   m1+16(FP), DX
+	MOVQ   m2+24(FP), BX
+	MOVQ   n+32(FP), SI
+	MOVQ   c+40(FP), DI
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   R8, R8
+	MOVQ   SI, R9
+	ANDQ   $-8, R9
+	JZ     tail
+
+loop:
+	VMOVUPS      (AX)(R8*4), Y2
+	VMOVUPS      (CX)(R8*4), Y3
+	VDIVPS       (DI), Y3, Y3
+	VMOVUPS      32(DI), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      64(DI), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       96(DI), Y2, Y4
+	VADDPS       Y4, Y3, Y3
+	VMOVUPS      (DX)(R8*4), Y4
+	VSUBPS       Y4, Y3, Y5
+	VMULPS       288(DI), Y5, Y5
+	VADDPS       Y5, Y4, Y4
+	VMOVUPS      (BX)(R8*4), Y5
+	VMULPS       320(DI), Y5, Y5
+	VMULPS       Y3, Y3, Y3
+	VMULPS       352(DI), Y3, Y3
+	VADDPS       Y3, Y5, Y3
+	VMOVUPS      Y4, (DX)(R8*4)
+	VMOVUPS      Y3, (BX)(R8*4)
+	VMULPS       416(DI), Y4, Y4
+	VSQRTPS      Y3, Y3
+	VDIVPS       384(DI), Y3, Y3
+	VADDPS       256(DI), Y3, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       160(DI), Y2, Y2
+	VADDPS       Y2, Y3, Y2
+	VCVTPS2PD    X2, Y3
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	VMULPD       Y3, Y3, Y3
+	VMULPD       Y2, Y2, Y2
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y2, Y1, Y1
+	ADDQ         $0x08, R8
+	CMPQ         R8, R9
+	JNE          loop
+
+tail:
+	SUBQ         R8, SI
+	JZ           done
+	MOVQ         SI, R9
+	NEGQ         R9
+	LEAQ         masks4<>+0(SB), R10
+	VMOVUPS      32(R10)(R9*4), Y2
+	VMASKMOVPS   (AX)(R8*4), Y2, Y3
+	VMASKMOVPS   (CX)(R8*4), Y2, Y4
+	VDIVPS       (DI), Y4, Y4
+	VMOVUPS      32(DI), Y5
+	VMINPS       Y4, Y5, Y4
+	VMOVUPS      64(DI), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMULPS       96(DI), Y3, Y5
+	VADDPS       Y5, Y4, Y4
+	VMASKMOVPS   (DX)(R8*4), Y2, Y5
+	VSUBPS       Y5, Y4, Y6
+	VMULPS       288(DI), Y6, Y6
+	VADDPS       Y6, Y5, Y5
+	VMASKMOVPS   (BX)(R8*4), Y2, Y2
+	VMULPS       320(DI), Y2, Y2
+	VMULPS       Y4, Y4, Y4
+	VMULPS       352(DI), Y4, Y4
+	VADDPS       Y4, Y2, Y2
+	LEAQ         (DX)(R8*4), AX
+	VMOVAPS      Y5, Y4
+	VMOVAPS      X5, X6
+	TESTB        $0x04, SI
+	JZ           skip31_4
+	VMOVUPS      X6, (AX)
+	VEXTRACTF128 $0x01, Y4, X6
+	ADDQ         $0x10, AX
+
+skip31_4:
+	TESTB   $0x02, SI
+	JZ      skip31_2
+	VMOVLPS X6, (AX)
+	VSHUFPS $0xee, X6, X6, X6
+	ADDQ    $0x08, AX
+
+skip31_2:
+	TESTB  $0x01, SI
+	JZ     skip31_1
+	VMOVSS X6, (AX)
+
+skip31_1:
+	LEAQ         (BX)(R8*4), AX
+	VMOVAPS      Y2, Y4
+	VMOVAPS      X2, X6
+	TESTB        $0x04, SI
+	JZ           skip32_4
+	VMOVUPS      X6, (AX)
+	VEXTRACTF128 $0x01, Y4, X6
+	ADDQ         $0x10, AX
+
+skip32_4:
+	TESTB   $0x02, SI
+	JZ      skip32_2
+	VMOVLPS X6, (AX)
+	VSHUFPS $0xee, X6, X6, X6
+	ADDQ    $0x08, AX
+
+skip32_2:
+	TESTB  $0x01, SI
+	JZ     skip32_1
+	VMOVSS X6, (AX)
+
+skip32_1:
+	VMULPS       416(DI), Y5, Y4
+	VSQRTPS      Y2, Y2
+	VDIVPS       384(DI), Y2, Y2
+	VADDPS       256(DI), Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMULPS       160(DI), Y3, Y3
+	VADDPS       Y3, Y2, Y2
+	VCVTPS2PD    X2, Y3
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	VMULPD       Y3, Y3, Y3
+	VMULPD       Y2, Y2, Y2
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(R9*8), Y4
+	VANDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y0, Y0
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(R9*8), Y3
+	VANDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+48(FP)
+	RET
+
+// func squaresAVX(x *float32, n int) (total float64)
+// Requires: AVX, SSE2
+TEXT ·squaresAVX(SB), NOSPLIT, $0-24
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   DX, DX
+	MOVQ   CX, BX
+	ANDQ   $-8, BX
+	JZ     tail
+
+loop:
+	VCVTPS2PD (AX)(DX*4), Y2
+	VCVTPS2PD 16(AX)(DX*4), Y3
+	VMULPD    Y2, Y2, Y2
+	VMULPD    Y3, Y3, Y3
+	VADDPD    Y2, Y0, Y0
+	VADDPD    Y3, Y1, Y1
+	ADDQ      $0x08, DX
+	CMPQ      DX, BX
+	JNE       loop
+
+tail:
+	SUBQ         DX, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         masks4<>+0(SB), BX
+	VMOVUPS      32(BX)(CX*4), Y2
+	VMASKMOVPS   (AX)(DX*4), Y2, Y2
+	VCVTPS2PD    X2, Y3
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	VMULPD       Y3, Y3, Y3
+	VMULPD       Y2, Y2, Y2
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(CX*8), Y4
+	VANDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y0, Y0
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(CX*8), Y3
+	VANDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+16(FP)
 	RET

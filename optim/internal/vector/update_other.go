@@ -4,19 +4,58 @@
 
 package vector
 
-// sgdAVX is the rule sgd for n elements, a multiple of 8.
+// sgdAVX is the rule sgd for n elements.
 func sgdAVX(p *float32, grad *float32, n int, c *float32) { panic(elsewhere) }
 
-// momentumAVX is the rule momentum for n elements, a multiple of 8.
+// momentumAVX is the rule momentum for n elements.
 func momentumAVX(p *float32, grad *float32, u *float32, n int, c *float32) { panic(elsewhere) }
 
-// nesterovAVX is the rule momentum with Nesterov's look ahead for n elements, a multiple of 8.
+// nesterovAVX is the rule momentum with Nesterov's look ahead for n elements.
 func nesterovAVX(p *float32, grad *float32, u *float32, n int, c *float32) { panic(elsewhere) }
 
-// adagradAVX is the rule adagrad for n elements, a multiple of 8.
+// adagradAVX is the rule adagrad for n elements.
 func adagradAVX(p *float32, grad *float32, a *float32, n int, c *float32) { panic(elsewhere) }
 
-// adamAVX is the rule adam or adamw for n elements, a multiple of 8.
+// rmspropAVX is the rule rmsprop for n elements.
+func rmspropAVX(p *float32, grad *float32, s *float32, n int, c *float32) { panic(elsewhere) }
+
+// rmspropCenteredAVX is the rule rmsprop, centered, for n elements.
+func rmspropCenteredAVX(p *float32, grad *float32, s *float32, mean *float32, n int, c *float32) {
+	panic(elsewhere)
+}
+
+// rmspropMomentumAVX is the rule rmsprop with momentum for n elements.
+func rmspropMomentumAVX(p *float32, grad *float32, s *float32, u *float32, n int, c *float32) {
+	panic(elsewhere)
+}
+
+// rmspropCenteredMomentumAVX is the rule rmsprop, centered, with momentum for n elements.
+func rmspropCenteredMomentumAVX(p *float32, grad *float32, s *float32, mean *float32, u *float32, n int, c *float32) {
+	panic(elsewhere)
+}
+
+// adamAVX is the rule adam or adamw for n elements.
 func adamAVX(p *float32, grad *float32, m1 *float32, m2 *float32, n int, c *float32) {
 	panic(elsewhere)
 }
+
+// amsgradAVX is the rule adam or adamw with AMSGrad for n elements.
+func amsgradAVX(p *float32, grad *float32, m1 *float32, m2 *float32, top *float32, n int, c *float32) {
+	panic(elsewhere)
+}
+
+// ftrlAVX is the rule ftrl with the square root for n elements.
+func ftrlAVX(p *float32, grad *float32, z *float32, sum *float32, n int, c *float32) {
+	panic(elsewhere)
+}
+
+// lambAVX is the rule lamb, its second pass, for n elements.
+func lambAVX(p *float32, m1 *float32, m2 *float32, n int, c *float32) { panic(elsewhere) }
+
+// lambMomentsAVX is the rule lamb, its first pass, for n elements: it moves the moments and returns the squared norm of the directions.
+func lambMomentsAVX(p *float32, grad *float32, m1 *float32, m2 *float32, n int, c *float32) (total float64) {
+	panic(elsewhere)
+}
+
+// squaresAVX is the sum of x², of n elements.
+func squaresAVX(x *float32, n int) (total float64) { panic(elsewhere) }

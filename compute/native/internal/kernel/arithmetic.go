@@ -38,6 +38,64 @@ func div[T tensor.Float](out, a, b []T) {
 	}
 }
 
+func maximum[T tensor.Float](a, b T) T { return max(a, b) }
+func minimum[T tensor.Float](a, b T) T { return min(a, b) }
+
+// truth makes numbers of a comparison.
+func truth[T tensor.Float](f func(a, b T) bool) func(a, b T) T {
+	return func(a, b T) T {
+		if f(a, b) {
+			return 1
+		}
+		return 0
+	}
+}
+
+// step is how far to go in an operand from element to element of n: nowhere if
+// it is one that is repeated.
+func step[T any](x []T, n int) int {
+	if len(x) == 1 && n > 1 {
+		return 0
+	}
+	return 1
+}
+
+// operator makes a kernel whose operands may be repeated of one for whole
+// operands, or nil, and of the function of two elements.
+func operator[T tensor.Float](whole func(out, a, b []T), f func(a, b T) T) func(out, a, b []T) {
+	return func(out, a, b []T) {
+		sa, sb := step(a, len(out)), step(b, len(out))
+		if whole != nil && sa&sb == 1 {
+			whole(out, a, b)
+			return
+		}
+		for i := range out {
+			out[i] = f(a[i*sa], b[i*sb])
+		}
+	}
+}
+
+func where[T tensor.Float](out, c, x, y []T) {
+	sc, sx, sy := step(c, len(out)), step(x, len(out)), step(y, len(out))
+	for i := range out {
+		v := y[i*sy]
+		if c[i*sc] != 0 {
+			v = x[i*sx]
+		}
+		out[i] = v
+	}
+}
+
+// fill sets all elements; memory is copied faster than set.
+func fill[T tensor.Float](out []T, v T) {
+	if len(out) > 0 {
+		out[0] = v
+	}
+	for n := 1; n < len(out); n *= 2 {
+		copy(out[n:], out[:n])
+	}
+}
+
 func addScalar[T tensor.Float](out, x []T, alpha T) {
 	x = x[:len(out)]
 	for i := range out {
@@ -192,6 +250,30 @@ func softmaxGrad[T tensor.Float](out, y, dy []T, alpha T) {
 		out[i] = y[i] * (dy[i] - alpha)
 	}
 }
+
+func squaredGrad[T tensor.Float](out, p, y []T, alpha T) {
+	p, y = p[:len(out)], y[:len(out)]
+	for i := range out {
+		out[i] = (p[i] - y[i]) * alpha
+	}
+}
+
+// logisticGradOf makes a Table.LogisticGrad of an exponential function.
+func logisticGradOf[T tensor.Float](exp func(T) T) func(out, z, y []T, dy T) {
+	return func(out, z, y []T, dy T) {
+		z, y = z[:len(out)], y[:len(out)]
+		for i, v := range z {
+			e := exp(-abs(v))
+			p := (1 - y[i]) - T(y[i]*e)
+			if v < 0 {
+				p = T((1-y[i])*e) - y[i]
+			}
+			out[i] = p / (1 + e) * dy
+		}
+	}
+}
+
+func abs[T tensor.Float](x T) T { return T(math.Abs(float64(x))) }
 
 // each makes a kernel of a function of one element.
 func each[T tensor.Float](f func(T) T) func(out, x []T) {

@@ -4,117 +4,292 @@
 
 package kernel
 
-// addAVX is out = a + b, for n elements, a multiple of 8.
+// addAVX is out = a + b, for n elements. Of inputs whose bit in single is set there is one.
 //
 //go:noescape
-func addAVX(out *float32, a *float32, b *float32, n int)
+func addAVX(out *float32, a *float32, b *float32, n int, single int)
 
-// subAVX is out = a - b, for n elements, a multiple of 8.
+// subAVX is out = a - b, for n elements. Of inputs whose bit in single is set there is one.
 //
 //go:noescape
-func subAVX(out *float32, a *float32, b *float32, n int)
+func subAVX(out *float32, a *float32, b *float32, n int, single int)
 
-// mulAVX is out = a·b, for n elements, a multiple of 8.
+// mulAVX is out = a·b, for n elements. Of inputs whose bit in single is set there is one.
 //
 //go:noescape
-func mulAVX(out *float32, a *float32, b *float32, n int)
+func mulAVX(out *float32, a *float32, b *float32, n int, single int)
 
-// divAVX is out = a/b, for n elements, a multiple of 8.
+// divAVX is out = a/b, for n elements. Of inputs whose bit in single is set there is one.
 //
 //go:noescape
-func divAVX(out *float32, a *float32, b *float32, n int)
+func divAVX(out *float32, a *float32, b *float32, n int, single int)
 
-// addScalarAVX is out = x + alpha, for n elements, a multiple of 8.
+// maximumAVX is out = max(a, b), for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func maximumAVX(out *float32, a *float32, b *float32, n int, single int)
+
+// minimumAVX is out = min(a, b), for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func minimumAVX(out *float32, a *float32, b *float32, n int, single int)
+
+// lessAVX is out = 1 where a < b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func lessAVX(out *float32, a *float32, b *float32, n int, single int)
+
+// lessEqualAVX is out = 1 where a <= b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func lessEqualAVX(out *float32, a *float32, b *float32, n int, single int)
+
+// equalAVX is out = 1 where a = b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func equalAVX(out *float32, a *float32, b *float32, n int, single int)
+
+// whereAVX is out = x where c is not 0, else y, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func whereAVX(out *float32, c *float32, x *float32, y *float32, n int, single int)
+
+// addScalarAVX is out = x + alpha, for n elements.
 //
 //go:noescape
 func addScalarAVX(out *float32, x *float32, n int, alpha float32)
 
-// scaleAVX is out = alpha·x, for n elements, a multiple of 8.
+// scaleAVX is out = alpha·x, for n elements.
 //
 //go:noescape
 func scaleAVX(out *float32, x *float32, n int, alpha float32)
 
-// addScaledAVX is out = a + alpha·x, for n elements, a multiple of 8.
+// addScaledAVX is out = a + alpha·x, for n elements.
 //
 //go:noescape
 func addScaledAVX(out *float32, a *float32, x *float32, n int, alpha float32)
 
-// squareAVX is out = x², for n elements, a multiple of 8.
+// squareAVX is out = x², for n elements.
 //
 //go:noescape
 func squareAVX(out *float32, x *float32, n int)
 
-// sqrtAVX is out = √x, for n elements, a multiple of 8.
+// sqrtAVX is out = √x, for n elements.
 //
 //go:noescape
 func sqrtAVX(out *float32, x *float32, n int)
 
-// rsqrtAVX is out = 1/√x, for n elements, a multiple of 8.
+// rsqrtAVX is out = 1/√x, for n elements.
 //
 //go:noescape
 func rsqrtAVX(out *float32, x *float32, n int)
 
-// reluAVX is out = x, but 0 where x <= 0, for n elements, a multiple of 8.
+// reluAVX is out = x, but 0 where x <= 0, for n elements.
 //
 //go:noescape
 func reluAVX(out *float32, x *float32, n int)
 
-// addReluAVX is out = a + b, but 0 where that is <= 0, for n elements, a multiple of 8.
+// addReluAVX is out = a + b, but 0 where that is <= 0, for n elements.
 //
 //go:noescape
 func addReluAVX(out *float32, a *float32, b *float32, n int)
 
-// leakyReluAVX is out = x where x > 0, else alpha·x, for n elements, a multiple of 8.
+// leakyReluAVX is out = x where x > 0, else alpha·x, for n elements.
 //
 //go:noescape
 func leakyReluAVX(out *float32, x *float32, n int, alpha float32)
 
-// reluGradAVX is out = dy where y > 0, else 0, for n elements, a multiple of 8.
+// reluGradAVX is out = dy where y > 0, else 0, for n elements.
 //
 //go:noescape
 func reluGradAVX(out *float32, y *float32, dy *float32, n int)
 
-// leakyReluGradAVX is out = dy where x > 0, else alpha·dy, for n elements, a multiple of 8.
+// leakyReluGradAVX is out = dy where x > 0, else alpha·dy, for n elements.
 //
 //go:noescape
 func leakyReluGradAVX(out *float32, x *float32, dy *float32, n int, alpha float32)
 
-// sigmoidGradAVX is out = dy·y·(1-y), for n elements, a multiple of 8.
+// sigmoidGradAVX is out = dy·y·(1-y), for n elements.
 //
 //go:noescape
 func sigmoidGradAVX(out *float32, y *float32, dy *float32, n int)
 
-// tanhGradAVX is out = dy·(1-y²), for n elements, a multiple of 8.
+// tanhGradAVX is out = dy·(1-y²), for n elements.
 //
 //go:noescape
 func tanhGradAVX(out *float32, y *float32, dy *float32, n int)
 
-// squareGradAVX is out = 2·x·dy, for n elements, a multiple of 8.
+// squareGradAVX is out = 2·x·dy, for n elements.
 //
 //go:noescape
 func squareGradAVX(out *float32, x *float32, dy *float32, n int)
 
-// normalizeAVX is out = (x - mean)·inv·gain + bias, for n elements, a multiple of 8.
+// softmaxGradAVX is out = y·(dy - alpha), for n elements.
+//
+//go:noescape
+func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
+
+// squaredGradAVX is out = (p - y)·alpha, for n elements.
+//
+//go:noescape
+func squaredGradAVX(out *float32, p *float32, y *float32, n int, alpha float32)
+
+// normalizeAVX is out = (x - mean)·inv·gain + bias, for n elements.
 //
 //go:noescape
 func normalizeAVX(out *float32, x *float32, gain *float32, bias *float32, n int, mean float32, inv float32)
 
-// scaleMulAVX is out = alpha·x·gain, for n elements, a multiple of 8.
+// scaleMulAVX is out = alpha·x·gain, for n elements.
 //
 //go:noescape
 func scaleMulAVX(out *float32, x *float32, gain *float32, n int, alpha float32)
 
-// normGradAVX is out = (t - shift - (x - mean)·slope)·inv, for n elements, a multiple of 8.
+// normGradAVX is out = (t - shift - (x - mean)·slope)·inv, for n elements.
 //
 //go:noescape
 func normGradAVX(out *float32, t *float32, x *float32, n int, mean float32, inv float32, shift float32, slope float32)
 
-// addNormProductsAVX is out = a + (x - mean)·inv·dy, for n elements, a multiple of 8.
+// addAVX64 is out = a + b, for n elements. Of inputs whose bit in single is set there is one.
 //
 //go:noescape
-func addNormProductsAVX(out *float32, a *float32, x *float32, dy *float32, n int, mean float32, inv float32)
+func addAVX64(out *float64, a *float64, b *float64, n int, single int)
 
-// softmaxGradAVX is out = y·(dy - alpha), for n elements, a multiple of 8.
+// subAVX64 is out = a - b, for n elements. Of inputs whose bit in single is set there is one.
 //
 //go:noescape
-func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
+func subAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// mulAVX64 is out = a·b, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func mulAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// divAVX64 is out = a/b, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func divAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// maximumAVX64 is out = max(a, b), for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func maximumAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// minimumAVX64 is out = min(a, b), for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func minimumAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// lessAVX64 is out = 1 where a < b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func lessAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// lessEqualAVX64 is out = 1 where a <= b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func lessEqualAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// equalAVX64 is out = 1 where a = b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func equalAVX64(out *float64, a *float64, b *float64, n int, single int)
+
+// whereAVX64 is out = x where c is not 0, else y, for n elements. Of inputs whose bit in single is set there is one.
+//
+//go:noescape
+func whereAVX64(out *float64, c *float64, x *float64, y *float64, n int, single int)
+
+// addScalarAVX64 is out = x + alpha, for n elements.
+//
+//go:noescape
+func addScalarAVX64(out *float64, x *float64, n int, alpha float64)
+
+// scaleAVX64 is out = alpha·x, for n elements.
+//
+//go:noescape
+func scaleAVX64(out *float64, x *float64, n int, alpha float64)
+
+// addScaledAVX64 is out = a + alpha·x, for n elements.
+//
+//go:noescape
+func addScaledAVX64(out *float64, a *float64, x *float64, n int, alpha float64)
+
+// squareAVX64 is out = x², for n elements.
+//
+//go:noescape
+func squareAVX64(out *float64, x *float64, n int)
+
+// sqrtAVX64 is out = √x, for n elements.
+//
+//go:noescape
+func sqrtAVX64(out *float64, x *float64, n int)
+
+// rsqrtAVX64 is out = 1/√x, for n elements.
+//
+//go:noescape
+func rsqrtAVX64(out *float64, x *float64, n int)
+
+// reluAVX64 is out = x, but 0 where x <= 0, for n elements.
+//
+//go:noescape
+func reluAVX64(out *float64, x *float64, n int)
+
+// addReluAVX64 is out = a + b, but 0 where that is <= 0, for n elements.
+//
+//go:noescape
+func addReluAVX64(out *float64, a *float64, b *float64, n int)
+
+// leakyReluAVX64 is out = x where x > 0, else alpha·x, for n elements.
+//
+//go:noescape
+func leakyReluAVX64(out *float64, x *float64, n int, alpha float64)
+
+// reluGradAVX64 is out = dy where y > 0, else 0, for n elements.
+//
+//go:noescape
+func reluGradAVX64(out *float64, y *float64, dy *float64, n int)
+
+// leakyReluGradAVX64 is out = dy where x > 0, else alpha·dy, for n elements.
+//
+//go:noescape
+func leakyReluGradAVX64(out *float64, x *float64, dy *float64, n int, alpha float64)
+
+// sigmoidGradAVX64 is out = dy·y·(1-y), for n elements.
+//
+//go:noescape
+func sigmoidGradAVX64(out *float64, y *float64, dy *float64, n int)
+
+// tanhGradAVX64 is out = dy·(1-y²), for n elements.
+//
+//go:noescape
+func tanhGradAVX64(out *float64, y *float64, dy *float64, n int)
+
+// squareGradAVX64 is out = 2·x·dy, for n elements.
+//
+//go:noescape
+func squareGradAVX64(out *float64, x *float64, dy *float64, n int)
+
+// softmaxGradAVX64 is out = y·(dy - alpha), for n elements.
+//
+//go:noescape
+func softmaxGradAVX64(out *float64, y *float64, dy *float64, n int, alpha float64)
+
+// squaredGradAVX64 is out = (p - y)·alpha, for n elements.
+//
+//go:noescape
+func squaredGradAVX64(out *float64, p *float64, y *float64, n int, alpha float64)
+
+// normalizeAVX64 is out = (x - mean)·inv·gain + bias, for n elements.
+//
+//go:noescape
+func normalizeAVX64(out *float64, x *float64, gain *float64, bias *float64, n int, mean float64, inv float64)
+
+// scaleMulAVX64 is out = alpha·x·gain, for n elements.
+//
+//go:noescape
+func scaleMulAVX64(out *float64, x *float64, gain *float64, n int, alpha float64)
+
+// normGradAVX64 is out = (t - shift - (x - mean)·slope)·inv, for n elements.
+//
+//go:noescape
+func normGradAVX64(out *float64, t *float64, x *float64, n int, mean float64, inv float64, shift float64, slope float64)

@@ -4,239 +4,1233 @@
 
 #include "textflag.h"
 
-// func addAVX(out *float32, a *float32, b *float32, n int)
+// func addAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·addAVX(SB), NOSPLIT, $0-32
+TEXT ·addAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip1_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip1_4:
+	TESTB   $0x02, BL
+	JZ      skip1_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, BL
+	JZ     skip1_1
+	VMOVSS X0, (AX)
+
+skip1_1:
+done0:
 	VZEROUPPER
 	RET
 
-// func subAVX(out *float32, a *float32, b *float32, n int)
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VADDPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip2_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip2_4:
+	TESTB   $0x02, CL
+	JZ      skip2_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip2_2:
+	TESTB  $0x01, CL
+	JZ     skip2_1
+	VMOVSS X0, (AX)
+
+skip2_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip3_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip3_4:
+	TESTB   $0x02, DL
+	JZ      skip3_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip3_2:
+	TESTB  $0x01, DL
+	JZ     skip3_1
+	VMOVSS X0, (AX)
+
+skip3_1:
+done2:
+	VZEROUPPER
+	RET
+
+DATA masks8<>+0(SB)/8, $0xffffffffffffffff
+DATA masks8<>+8(SB)/8, $0xffffffffffffffff
+DATA masks8<>+16(SB)/8, $0xffffffffffffffff
+DATA masks8<>+24(SB)/8, $0xffffffffffffffff
+DATA masks8<>+32(SB)/8, $0xffffffffffffffff
+DATA masks8<>+40(SB)/8, $0xffffffffffffffff
+DATA masks8<>+48(SB)/8, $0xffffffffffffffff
+DATA masks8<>+56(SB)/8, $0xffffffffffffffff
+DATA masks8<>+64(SB)/8, $0x0000000000000000
+DATA masks8<>+72(SB)/8, $0x0000000000000000
+DATA masks8<>+80(SB)/8, $0x0000000000000000
+DATA masks8<>+88(SB)/8, $0x0000000000000000
+DATA masks8<>+96(SB)/8, $0x0000000000000000
+DATA masks8<>+104(SB)/8, $0x0000000000000000
+DATA masks8<>+112(SB)/8, $0x0000000000000000
+DATA masks8<>+120(SB)/8, $0x0000000000000000
+GLOBL masks8<>(SB), RODATA|NOPTR, $128
+
+DATA masks4<>+0(SB)/8, $0xffffffffffffffff
+DATA masks4<>+8(SB)/8, $0xffffffffffffffff
+DATA masks4<>+16(SB)/8, $0xffffffffffffffff
+DATA masks4<>+24(SB)/8, $0xffffffffffffffff
+DATA masks4<>+32(SB)/8, $0x0000000000000000
+DATA masks4<>+40(SB)/8, $0x0000000000000000
+DATA masks4<>+48(SB)/8, $0x0000000000000000
+DATA masks4<>+56(SB)/8, $0x0000000000000000
+GLOBL masks4<>(SB), RODATA|NOPTR, $64
+
+// func subAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·subAVX(SB), NOSPLIT, $0-32
+TEXT ·subAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VSUBPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip4_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip4_4:
+	TESTB   $0x02, BL
+	JZ      skip4_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip4_2:
+	TESTB  $0x01, BL
+	JZ     skip4_1
+	VMOVSS X0, (AX)
+
+skip4_1:
+done0:
 	VZEROUPPER
 	RET
 
-// func mulAVX(out *float32, a *float32, b *float32, n int)
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VSUBPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VSUBPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip5_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip5_4:
+	TESTB   $0x02, CL
+	JZ      skip5_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip5_2:
+	TESTB  $0x01, CL
+	JZ     skip5_1
+	VMOVSS X0, (AX)
+
+skip5_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VSUBPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip6_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip6_4:
+	TESTB   $0x02, DL
+	JZ      skip6_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip6_2:
+	TESTB  $0x01, DL
+	JZ     skip6_1
+	VMOVSS X0, (AX)
+
+skip6_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func mulAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·mulAVX(SB), NOSPLIT, $0-32
+TEXT ·mulAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip7_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip7_4:
+	TESTB   $0x02, BL
+	JZ      skip7_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip7_2:
+	TESTB  $0x01, BL
+	JZ     skip7_1
+	VMOVSS X0, (AX)
+
+skip7_1:
+done0:
 	VZEROUPPER
 	RET
 
-// func divAVX(out *float32, a *float32, b *float32, n int)
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMULPS  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip8_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip8_4:
+	TESTB   $0x02, CL
+	JZ      skip8_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip8_2:
+	TESTB  $0x01, CL
+	JZ     skip8_1
+	VMOVSS X0, (AX)
+
+skip8_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip9_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip9_4:
+	TESTB   $0x02, DL
+	JZ      skip9_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip9_2:
+	TESTB  $0x01, DL
+	JZ     skip9_1
+	VMOVSS X0, (AX)
+
+skip9_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func divAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·divAVX(SB), NOSPLIT, $0-32
+TEXT ·divAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
 	MOVQ a+8(FP), CX
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
+loop0:
 	VMOVUPS (CX)(SI*4), Y0
 	VMOVUPS (DX)(SI*4), Y1
 	VDIVPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip10_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip10_4:
+	TESTB   $0x02, BL
+	JZ      skip10_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip10_2:
+	TESTB  $0x01, BL
+	JZ     skip10_1
+	VMOVSS X0, (AX)
+
+skip10_1:
+done0:
 	VZEROUPPER
 	RET
 
-// func addScalarAVX(out *float32, x *float32, n int, alpha float32)
-// Requires: AVX
-TEXT ·addScalarAVX(SB), NOSPLIT, $0-28
-	MOVQ         out+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS alpha+24(FP), Y0
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
 	XORQ         BX, BX
-	SHRQ         $0x03, DX
-	JZ           done
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
 
-loop:
-	VMOVUPS (CX)(BX*4), Y1
-	VADDPS  Y0, Y1, Y1
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VDIVPS  Y1, Y0, Y1
 	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop1
 
-done:
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VDIVPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip11_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip11_4:
+	TESTB   $0x02, CL
+	JZ      skip11_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip11_2:
+	TESTB  $0x01, CL
+	JZ     skip11_1
+	VMOVSS X0, (AX)
+
+skip11_1:
+done1:
 	VZEROUPPER
 	RET
 
-// func scaleAVX(out *float32, x *float32, n int, alpha float32)
-// Requires: AVX
-TEXT ·scaleAVX(SB), NOSPLIT, $0-28
-	MOVQ         out+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	VBROADCASTSS alpha+24(FP), Y0
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
 	XORQ         BX, BX
-	SHRQ         $0x03, DX
-	JZ           done
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
 
-loop:
+loop2:
 	VMOVUPS (CX)(BX*4), Y1
-	VMULPS  Y0, Y1, Y1
+	VDIVPS  Y0, Y1, Y1
 	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop2
 
-done:
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VDIVPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip12_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip12_4:
+	TESTB   $0x02, DL
+	JZ      skip12_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip12_2:
+	TESTB  $0x01, DL
+	JZ     skip12_1
+	VMOVSS X0, (AX)
+
+skip12_1:
+done2:
 	VZEROUPPER
 	RET
 
-// func addScaledAVX(out *float32, a *float32, x *float32, n int, alpha float32)
+// func maximumAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·addScaledAVX(SB), NOSPLIT, $0-36
-	MOVQ         out+0(FP), AX
-	MOVQ         a+8(FP), CX
-	MOVQ         x+16(FP), DX
-	MOVQ         n+24(FP), BX
-	VBROADCASTSS alpha+32(FP), Y0
-	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+TEXT ·maximumAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
-	VMOVUPS (CX)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
-	VMULPS  Y0, Y2, Y2
-	VADDPS  Y2, Y1, Y1
-	VMOVUPS Y1, (AX)(SI*4)
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop0
 
-done:
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMAXPS       Y0, Y1, Y2
+	VMAXPS       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip13_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip13_4:
+	TESTB   $0x02, BL
+	JZ      skip13_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip13_2:
+	TESTB  $0x01, BL
+	JZ     skip13_1
+	VMOVSS X0, (AX)
+
+skip13_1:
+done0:
 	VZEROUPPER
 	RET
 
-// func squareAVX(out *float32, x *float32, n int)
-// Requires: AVX
-TEXT ·squareAVX(SB), NOSPLIT, $0-24
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
 
-loop:
-	VMOVUPS (CX)(BX*4), Y0
-	VMULPS  Y0, Y0, Y0
-	VMOVUPS Y0, (AX)(BX*4)
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMAXPS  Y1, Y0, Y2
+	VMAXPS  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop1
 
-done:
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMAXPS       Y1, Y0, Y2
+	VMAXPS       Y0, Y1, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip14_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip14_4:
+	TESTB   $0x02, CL
+	JZ      skip14_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip14_2:
+	TESTB  $0x01, CL
+	JZ     skip14_1
+	VMOVSS X0, (AX)
+
+skip14_1:
+done1:
 	VZEROUPPER
 	RET
 
-// func sqrtAVX(out *float32, x *float32, n int)
-// Requires: AVX
-TEXT ·sqrtAVX(SB), NOSPLIT, $0-24
-	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
 
-loop:
-	VMOVUPS (CX)(BX*4), Y0
-	VSQRTPS Y0, Y0
-	VMOVUPS Y0, (AX)(BX*4)
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VMAXPS  Y0, Y1, Y2
+	VMAXPS  Y1, Y0, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop2
 
-done:
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMAXPS       Y0, Y1, Y2
+	VMAXPS       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip15_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip15_4:
+	TESTB   $0x02, DL
+	JZ      skip15_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip15_2:
+	TESTB  $0x01, DL
+	JZ     skip15_1
+	VMOVSS X0, (AX)
+
+skip15_1:
+done2:
 	VZEROUPPER
 	RET
 
-// func rsqrtAVX(out *float32, x *float32, n int)
+// func minimumAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·rsqrtAVX(SB), NOSPLIT, $0-24
+TEXT ·minimumAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
-	VMOVUPS (CX)(BX*4), Y0
-	VMOVUPS k3f800000<>+0(SB), Y1
-	VSQRTPS Y0, Y0
-	VDIVPS  Y0, Y1, Y0
-	VMOVUPS Y0, (AX)(BX*4)
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMINPS       Y0, Y1, Y2
+	VMINPS       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip16_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip16_4:
+	TESTB   $0x02, BL
+	JZ      skip16_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip16_2:
+	TESTB  $0x01, BL
+	JZ     skip16_1
+	VMOVSS X0, (AX)
+
+skip16_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VMINPS  Y1, Y0, Y2
+	VMINPS  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop1
 
-done:
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VMINPS       Y1, Y0, Y2
+	VMINPS       Y0, Y1, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPS       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip17_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip17_4:
+	TESTB   $0x02, CL
+	JZ      skip17_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip17_2:
+	TESTB  $0x01, CL
+	JZ     skip17_1
+	VMOVSS X0, (AX)
+
+skip17_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VMINPS  Y0, Y1, Y2
+	VMINPS  Y1, Y0, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPS  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMINPS       Y0, Y1, Y2
+	VMINPS       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPS       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip18_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip18_4:
+	TESTB   $0x02, DL
+	JZ      skip18_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip18_2:
+	TESTB  $0x01, DL
+	JZ     skip18_1
+	VMOVSS X0, (AX)
+
+skip18_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func lessAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·lessAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VCMPPS  $0x11, Y1, Y0, Y0
+	VANDPS  k3f800000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x11, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip19_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip19_4:
+	TESTB   $0x02, BL
+	JZ      skip19_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip19_2:
+	TESTB  $0x01, BL
+	JZ     skip19_1
+	VMOVSS X0, (AX)
+
+skip19_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VCMPPS  $0x11, Y1, Y0, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VCMPPS       $0x11, Y1, Y0, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip20_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip20_4:
+	TESTB   $0x02, CL
+	JZ      skip20_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip20_2:
+	TESTB  $0x01, CL
+	JZ     skip20_1
+	VMOVSS X0, (AX)
+
+skip20_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VCMPPS  $0x11, Y0, Y1, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x11, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip21_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip21_4:
+	TESTB   $0x02, DL
+	JZ      skip21_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip21_2:
+	TESTB  $0x01, DL
+	JZ     skip21_1
+	VMOVSS X0, (AX)
+
+skip21_1:
+done2:
 	VZEROUPPER
 	RET
 
@@ -250,26 +1244,576 @@ DATA k3f800000<>+24(SB)/4, $0x3f800000
 DATA k3f800000<>+28(SB)/4, $0x3f800000
 GLOBL k3f800000<>(SB), RODATA|NOPTR, $32
 
-// func reluAVX(out *float32, x *float32, n int)
+// func lessEqualAVX(out *float32, a *float32, b *float32, n int, single int)
 // Requires: AVX
-TEXT ·reluAVX(SB), NOSPLIT, $0-24
+TEXT ·lessEqualAVX(SB), NOSPLIT, $0-40
 	MOVQ out+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
 
-loop:
-	VMOVUPS (CX)(BX*4), Y0
-	VCMPPS  $0x12, k00000000<>+0(SB), Y0, Y1
-	VANDNPS Y0, Y1, Y0
-	VMOVUPS Y0, (AX)(BX*4)
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VCMPPS  $0x12, Y1, Y0, Y0
+	VANDPS  k3f800000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x12, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip22_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip22_4:
+	TESTB   $0x02, BL
+	JZ      skip22_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip22_2:
+	TESTB  $0x01, BL
+	JZ     skip22_1
+	VMOVSS X0, (AX)
+
+skip22_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VCMPPS  $0x12, Y1, Y0, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop1
 
-done:
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VCMPPS       $0x12, Y1, Y0, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip23_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip23_4:
+	TESTB   $0x02, CL
+	JZ      skip23_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip23_2:
+	TESTB  $0x01, CL
+	JZ     skip23_1
+	VMOVSS X0, (AX)
+
+skip23_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VCMPPS  $0x12, Y0, Y1, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x12, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip24_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip24_4:
+	TESTB   $0x02, DL
+	JZ      skip24_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip24_2:
+	TESTB  $0x01, DL
+	JZ     skip24_1
+	VMOVSS X0, (AX)
+
+skip24_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func equalAVX(out *float32, a *float32, b *float32, n int, single int)
+// Requires: AVX
+TEXT ·equalAVX(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*4), Y0
+	VMOVUPS (DX)(SI*4), Y1
+	VCMPPS  $0x00, Y1, Y0, Y0
+	VANDPS  k3f800000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x00, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip25_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip25_4:
+	TESTB   $0x02, BL
+	JZ      skip25_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip25_2:
+	TESTB  $0x01, BL
+	JZ     skip25_1
+	VMOVSS X0, (AX)
+
+skip25_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSS (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-8, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*4), Y1
+	VCMPPS  $0x00, Y1, Y0, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (DX)(BX*4), Y1, Y1
+	VCMPPS       $0x00, Y1, Y0, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, CL
+	JZ           skip26_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip26_4:
+	TESTB   $0x02, CL
+	JZ      skip26_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip26_2:
+	TESTB  $0x01, CL
+	JZ     skip26_1
+	VMOVSS X0, (AX)
+
+skip26_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*4), Y1
+	VCMPPS  $0x00, Y0, Y1, Y1
+	VANDPS  k3f800000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x00, Y0, Y1, Y0
+	VANDPS       k3f800000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip27_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip27_4:
+	TESTB   $0x02, DL
+	JZ      skip27_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip27_2:
+	TESTB  $0x01, DL
+	JZ     skip27_1
+	VMOVSS X0, (AX)
+
+skip27_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func whereAVX(out *float32, c *float32, x *float32, y *float32, n int, single int)
+// Requires: AVX
+TEXT ·whereAVX(SB), NOSPLIT, $0-48
+	MOVQ out+0(FP), AX
+	MOVQ c+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ single+40(FP), DI
+	CMPQ DI, $0x02
+	JE   form2
+	CMPQ DI, $0x04
+	JE   form4
+	CMPQ DI, $0x06
+	JE   form6
+	XORQ DI, DI
+	MOVQ SI, R8
+	ANDQ $-8, R8
+	JZ   tail0
+
+loop0:
+	VMOVUPS   (CX)(DI*4), Y0
+	VMOVUPS   (DX)(DI*4), Y1
+	VMOVUPS   (BX)(DI*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)(DI*4)
+	ADDQ      $0x08, DI
+	CMPQ      DI, R8
+	JNE       loop0
+
+tail0:
+	SUBQ         DI, SI
+	JZ           done0
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y0
+	VMASKMOVPS   (CX)(DI*4), Y0, Y1
+	VMASKMOVPS   (DX)(DI*4), Y0, Y2
+	VMASKMOVPS   (BX)(DI*4), Y0, Y0
+	VCMPPS       $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y2, Y0, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip28_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip28_4:
+	TESTB   $0x02, SI
+	JZ      skip28_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip28_2:
+	TESTB  $0x01, SI
+	JZ     skip28_1
+	VMOVSS X0, (AX)
+
+skip28_1:
+done0:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSS (DX), Y0
+	MOVQ         SI, DX
+	XORQ         SI, SI
+	MOVQ         DX, DI
+	ANDQ         $-8, DI
+	JZ           tail2
+
+loop2:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (BX)(SI*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	CMPQ      SI, DI
+	JNE       loop2
+
+tail2:
+	SUBQ         SI, DX
+	JZ           done2
+	MOVQ         DX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (BX)(SI*4), Y1, Y1
+	VCMPPS       $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip29_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip29_4:
+	TESTB   $0x02, DL
+	JZ      skip29_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip29_2:
+	TESTB  $0x01, DL
+	JZ     skip29_1
+	VMOVSS X0, (AX)
+
+skip29_1:
+done2:
+	VZEROUPPER
+	RET
+
+form4:
+	VBROADCASTSS (BX), Y0
+	MOVQ         SI, BX
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail4
+
+loop4:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	CMPQ      SI, DI
+	JNE       loop4
+
+tail4:
+	SUBQ         SI, BX
+	JZ           done4
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VCMPPS       $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip30_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip30_4:
+	TESTB   $0x02, BL
+	JZ      skip30_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip30_2:
+	TESTB  $0x01, BL
+	JZ     skip30_1
+	VMOVSS X0, (AX)
+
+skip30_1:
+done4:
+	VZEROUPPER
+	RET
+
+form6:
+	VBROADCASTSS (DX), Y0
+	VBROADCASTSS (BX), Y1
+	MOVQ         SI, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail6
+
+loop6:
+	VMOVUPS   (CX)(BX*4), Y2
+	VCMPPS    $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, (AX)(BX*4)
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
+	JNE       loop6
+
+tail6:
+	SUBQ         BX, DX
+	JZ           done6
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y2
+	VMASKMOVPS   (CX)(BX*4), Y2, Y2
+	VCMPPS       $0x04, k00000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip31_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip31_4:
+	TESTB   $0x02, DL
+	JZ      skip31_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip31_2:
+	TESTB  $0x01, DL
+	JZ     skip31_1
+	VMOVSS X0, (AX)
+
+skip31_1:
+done6:
 	VZEROUPPER
 	RET
 
@@ -283,6 +1827,398 @@ DATA k00000000<>+24(SB)/4, $0x00000000
 DATA k00000000<>+28(SB)/4, $0x00000000
 GLOBL k00000000<>(SB), RODATA|NOPTR, $32
 
+// func addScalarAVX(out *float32, x *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·addScalarAVX(SB), NOSPLIT, $0-28
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y1
+	VADDPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip32_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip32_4:
+	TESTB   $0x02, DL
+	JZ      skip32_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip32_2:
+	TESTB  $0x01, DL
+	JZ     skip32_1
+	VMOVSS X0, (AX)
+
+skip32_1:
+done:
+	VZEROUPPER
+	RET
+
+// func scaleAVX(out *float32, x *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·scaleAVX(SB), NOSPLIT, $0-28
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip33_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip33_4:
+	TESTB   $0x02, DL
+	JZ      skip33_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip33_2:
+	TESTB  $0x01, DL
+	JZ     skip33_1
+	VMOVSS X0, (AX)
+
+skip33_1:
+done:
+	VZEROUPPER
+	RET
+
+// func addScaledAVX(out *float32, a *float32, x *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·addScaledAVX(SB), NOSPLIT, $0-36
+	MOVQ         out+0(FP), AX
+	MOVQ         a+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*4), Y1
+	VMOVUPS (DX)(SI*4), Y2
+	VMULPS  Y0, Y2, Y2
+	VADDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	VADDPS       Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip34_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip34_4:
+	TESTB   $0x02, BL
+	JZ      skip34_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip34_2:
+	TESTB  $0x01, BL
+	JZ     skip34_1
+	VMOVSS X0, (AX)
+
+skip34_1:
+done:
+	VZEROUPPER
+	RET
+
+// func squareAVX(out *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·squareAVX(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y0
+	VMULPS  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VMULPS       Y0, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip35_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip35_4:
+	TESTB   $0x02, DL
+	JZ      skip35_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip35_2:
+	TESTB  $0x01, DL
+	JZ     skip35_1
+	VMOVSS X0, (AX)
+
+skip35_1:
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtAVX(out *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·sqrtAVX(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y0
+	VSQRTPS Y0, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VSQRTPS      Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip36_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip36_4:
+	TESTB   $0x02, DL
+	JZ      skip36_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip36_2:
+	TESTB  $0x01, DL
+	JZ     skip36_1
+	VMOVSS X0, (AX)
+
+skip36_1:
+done:
+	VZEROUPPER
+	RET
+
+// func rsqrtAVX(out *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·rsqrtAVX(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y0
+	VMOVUPS k3f800000<>+0(SB), Y1
+	VSQRTPS Y0, Y0
+	VDIVPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VMOVUPS      k3f800000<>+0(SB), Y1
+	VSQRTPS      Y0, Y0
+	VDIVPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip37_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip37_4:
+	TESTB   $0x02, DL
+	JZ      skip37_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip37_2:
+	TESTB  $0x01, DL
+	JZ     skip37_1
+	VMOVSS X0, (AX)
+
+skip37_1:
+done:
+	VZEROUPPER
+	RET
+
+// func reluAVX(out *float32, x *float32, n int)
+// Requires: AVX
+TEXT ·reluAVX(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y0
+	VCMPPS  $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip38_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip38_4:
+	TESTB   $0x02, DL
+	JZ      skip38_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip38_2:
+	TESTB  $0x01, DL
+	JZ     skip38_1
+	VMOVSS X0, (AX)
+
+skip38_1:
+done:
+	VZEROUPPER
+	RET
+
 // func addReluAVX(out *float32, a *float32, b *float32, n int)
 // Requires: AVX
 TEXT ·addReluAVX(SB), NOSPLIT, $0-32
@@ -291,8 +2227,9 @@ TEXT ·addReluAVX(SB), NOSPLIT, $0-32
 	MOVQ b+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -302,9 +2239,43 @@ loop:
 	VANDNPS Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip39_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip39_4:
+	TESTB   $0x02, BL
+	JZ      skip39_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip39_2:
+	TESTB  $0x01, BL
+	JZ     skip39_1
+	VMOVSS X0, (AX)
+
+skip39_1:
 done:
 	VZEROUPPER
 	RET
@@ -317,8 +2288,9 @@ TEXT ·leakyReluAVX(SB), NOSPLIT, $0-28
 	MOVQ         n+16(FP), DX
 	VBROADCASTSS alpha+24(FP), Y0
 	XORQ         BX, BX
-	SHRQ         $0x03, DX
-	JZ           done
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
 
 loop:
 	VMOVUPS   (CX)(BX*4), Y1
@@ -327,9 +2299,42 @@ loop:
 	VBLENDVPS Y2, Y1, Y3, Y1
 	VMOVUPS   Y1, (AX)(BX*4)
 	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	CMPQ      BX, SI
+	JNE       loop
 
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y1
+	VMASKMOVPS   (CX)(BX*4), Y1, Y1
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y1, Y2
+	VMULPS       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip40_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip40_4:
+	TESTB   $0x02, DL
+	JZ      skip40_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip40_2:
+	TESTB  $0x01, DL
+	JZ     skip40_1
+	VMOVSS X0, (AX)
+
+skip40_1:
 done:
 	VZEROUPPER
 	RET
@@ -342,8 +2347,9 @@ TEXT ·reluGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -352,9 +2358,42 @@ loop:
 	VANDPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip41_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip41_4:
+	TESTB   $0x02, BL
+	JZ      skip41_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip41_2:
+	TESTB  $0x01, BL
+	JZ     skip41_1
+	VMOVSS X0, (AX)
+
+skip41_1:
 done:
 	VZEROUPPER
 	RET
@@ -368,8 +2407,9 @@ TEXT ·leakyReluGradAVX(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS   (CX)(SI*4), Y1
@@ -379,9 +2419,43 @@ loop:
 	VBLENDVPS Y1, Y2, Y3, Y1
 	VMOVUPS   Y1, (AX)(SI*4)
 	ADDQ      $0x08, SI
-	DECQ      BX
-	JNZ       loop
+	CMPQ      SI, DI
+	JNE       loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VCMPPS       $0x1e, k00000000<>+0(SB), Y2, Y2
+	VMULPS       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip42_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip42_4:
+	TESTB   $0x02, BL
+	JZ      skip42_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip42_2:
+	TESTB  $0x01, BL
+	JZ     skip42_1
+	VMOVSS X0, (AX)
+
+skip42_1:
 done:
 	VZEROUPPER
 	RET
@@ -394,8 +2468,9 @@ TEXT ·sigmoidGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -406,9 +2481,44 @@ loop:
 	VMULPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMULPS       Y1, Y0, Y0
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip43_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip43_4:
+	TESTB   $0x02, BL
+	JZ      skip43_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip43_2:
+	TESTB  $0x01, BL
+	JZ     skip43_1
+	VMOVSS X0, (AX)
+
+skip43_1:
 done:
 	VZEROUPPER
 	RET
@@ -421,8 +2531,9 @@ TEXT ·tanhGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -433,9 +2544,44 @@ loop:
 	VMULPS  Y0, Y1, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VMULPS       Y1, Y1, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip44_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip44_4:
+	TESTB   $0x02, BL
+	JZ      skip44_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip44_2:
+	TESTB  $0x01, BL
+	JZ     skip44_1
+	VMOVSS X0, (AX)
+
+skip44_1:
 done:
 	VZEROUPPER
 	RET
@@ -448,8 +2594,9 @@ TEXT ·squareGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y0
@@ -458,9 +2605,162 @@ loop:
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VADDPS       Y1, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip45_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip45_4:
+	TESTB   $0x02, BL
+	JZ      skip45_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip45_2:
+	TESTB  $0x01, BL
+	JZ     skip45_1
+	VMOVSS X0, (AX)
+
+skip45_1:
+done:
+	VZEROUPPER
+	RET
+
+// func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·softmaxGradAVX(SB), NOSPLIT, $0-36
+	MOVQ         out+0(FP), AX
+	MOVQ         y+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*4), Y1
+	VMOVUPS (DX)(SI*4), Y2
+	VSUBPS  Y0, Y2, Y2
+	VMULPS  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VSUBPS       Y0, Y1, Y0
+	VMULPS       Y0, Y2, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip46_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip46_4:
+	TESTB   $0x02, BL
+	JZ      skip46_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip46_2:
+	TESTB  $0x01, BL
+	JZ     skip46_1
+	VMOVSS X0, (AX)
+
+skip46_1:
+done:
+	VZEROUPPER
+	RET
+
+// func squaredGradAVX(out *float32, p *float32, y *float32, n int, alpha float32)
+// Requires: AVX
+TEXT ·squaredGradAVX(SB), NOSPLIT, $0-36
+	MOVQ         out+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*4), Y1
+	VMOVUPS (DX)(SI*4), Y2
+	VSUBPS  Y2, Y1, Y1
+	VMULPS  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*4)
+	ADDQ    $0x08, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VSUBPS       Y1, Y2, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip47_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip47_4:
+	TESTB   $0x02, BL
+	JZ      skip47_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip47_2:
+	TESTB  $0x01, BL
+	JZ     skip47_1
+	VMOVSS X0, (AX)
+
+skip47_1:
 done:
 	VZEROUPPER
 	RET
@@ -476,8 +2776,9 @@ TEXT ·normalizeAVX(SB), NOSPLIT, $0-48
 	VBROADCASTSS mean+40(FP), Y0
 	VBROADCASTSS inv+44(FP), Y1
 	XORQ         DI, DI
-	SHRQ         $0x03, SI
-	JZ           done
+	MOVQ         SI, R8
+	ANDQ         $-8, R8
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(DI*4), Y2
@@ -489,9 +2790,45 @@ loop:
 	VADDPS  Y4, Y2, Y2
 	VMOVUPS Y2, (AX)(DI*4)
 	ADDQ    $0x08, DI
-	DECQ    SI
-	JNZ     loop
+	CMPQ    DI, R8
+	JNE     loop
 
+tail:
+	SUBQ         DI, SI
+	JZ           done
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks4<>+0(SB), R9
+	VMOVUPS      32(R9)(R8*4), Y2
+	VMASKMOVPS   (CX)(DI*4), Y2, Y3
+	VMASKMOVPS   (DX)(DI*4), Y2, Y4
+	VMASKMOVPS   (BX)(DI*4), Y2, Y2
+	VSUBPS       Y0, Y3, Y0
+	VMULPS       Y1, Y0, Y0
+	VMULPS       Y4, Y0, Y0
+	VADDPS       Y2, Y0, Y0
+	LEAQ         (AX)(DI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, SI
+	JZ           skip48_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip48_4:
+	TESTB   $0x02, SI
+	JZ      skip48_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip48_2:
+	TESTB  $0x01, SI
+	JZ     skip48_1
+	VMOVSS X0, (AX)
+
+skip48_1:
 done:
 	VZEROUPPER
 	RET
@@ -505,8 +2842,9 @@ TEXT ·scaleMulAVX(SB), NOSPLIT, $0-36
 	MOVQ         n+24(FP), BX
 	VBROADCASTSS alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y1
@@ -515,9 +2853,42 @@ loop:
 	VMULPS  Y2, Y1, Y1
 	VMOVUPS Y1, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VMULPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip49_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip49_4:
+	TESTB   $0x02, BL
+	JZ      skip49_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip49_2:
+	TESTB  $0x01, BL
+	JZ     skip49_1
+	VMOVSS X0, (AX)
+
+skip49_1:
 done:
 	VZEROUPPER
 	RET
@@ -534,8 +2905,9 @@ TEXT ·normGradAVX(SB), NOSPLIT, $0-48
 	VBROADCASTSS shift+40(FP), Y2
 	VBROADCASTSS slope+44(FP), Y3
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
 
 loop:
 	VMOVUPS (CX)(SI*4), Y4
@@ -547,66 +2919,2617 @@ loop:
 	VMULPS  Y1, Y4, Y4
 	VMOVUPS Y4, (AX)(SI*4)
 	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y4
+	VMASKMOVPS   (CX)(SI*4), Y4, Y5
+	VMASKMOVPS   (DX)(SI*4), Y4, Y4
+	VSUBPS       Y0, Y4, Y0
+	VMULPS       Y3, Y0, Y0
+	VSUBPS       Y2, Y5, Y2
+	VSUBPS       Y0, Y2, Y0
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip50_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip50_4:
+	TESTB   $0x02, BL
+	JZ      skip50_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip50_2:
+	TESTB  $0x01, BL
+	JZ     skip50_1
+	VMOVSS X0, (AX)
+
+skip50_1:
 done:
 	VZEROUPPER
 	RET
 
-// func addNormProductsAVX(out *float32, a *float32, x *float32, dy *float32, n int, mean float32, inv float32)
+// func addAVX64(out *float64, a *float64, b *float64, n int, single int)
 // Requires: AVX
-TEXT ·addNormProductsAVX(SB), NOSPLIT, $0-48
+TEXT ·addAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VADDPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip51_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip51_2:
+	TESTB  $0x01, BL
+	JZ     skip51_1
+	VMOVSD X0, (AX)
+
+skip51_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VADDPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip52_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip52_2:
+	TESTB  $0x01, CL
+	JZ     skip52_1
+	VMOVSD X0, (AX)
+
+skip52_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VADDPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip53_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip53_2:
+	TESTB  $0x01, DL
+	JZ     skip53_1
+	VMOVSD X0, (AX)
+
+skip53_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func subAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·subAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VSUBPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VSUBPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip54_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip54_2:
+	TESTB  $0x01, BL
+	JZ     skip54_1
+	VMOVSD X0, (AX)
+
+skip54_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VSUBPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VSUBPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip55_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip55_2:
+	TESTB  $0x01, CL
+	JZ     skip55_1
+	VMOVSD X0, (AX)
+
+skip55_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VSUBPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VSUBPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip56_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip56_2:
+	TESTB  $0x01, DL
+	JZ     skip56_1
+	VMOVSD X0, (AX)
+
+skip56_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func mulAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·mulAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip57_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip57_2:
+	TESTB  $0x01, BL
+	JZ     skip57_1
+	VMOVSD X0, (AX)
+
+skip57_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VMULPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip58_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip58_2:
+	TESTB  $0x01, CL
+	JZ     skip58_1
+	VMOVSD X0, (AX)
+
+skip58_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip59_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip59_2:
+	TESTB  $0x01, DL
+	JZ     skip59_1
+	VMOVSD X0, (AX)
+
+skip59_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func divAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·divAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VDIVPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VDIVPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip60_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip60_2:
+	TESTB  $0x01, BL
+	JZ     skip60_1
+	VMOVSD X0, (AX)
+
+skip60_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VDIVPD  Y1, Y0, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VDIVPD       Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip61_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip61_2:
+	TESTB  $0x01, CL
+	JZ     skip61_1
+	VMOVSD X0, (AX)
+
+skip61_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VDIVPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VDIVPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip62_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip62_2:
+	TESTB  $0x01, DL
+	JZ     skip62_1
+	VMOVSD X0, (AX)
+
+skip62_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func maximumAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·maximumAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMAXPD  Y1, Y0, Y2
+	VMAXPD  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMAXPD       Y0, Y1, Y2
+	VMAXPD       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip63_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip63_2:
+	TESTB  $0x01, BL
+	JZ     skip63_1
+	VMOVSD X0, (AX)
+
+skip63_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VMAXPD  Y1, Y0, Y2
+	VMAXPD  Y0, Y1, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VMAXPD       Y1, Y0, Y2
+	VMAXPD       Y0, Y1, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip64_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip64_2:
+	TESTB  $0x01, CL
+	JZ     skip64_1
+	VMOVSD X0, (AX)
+
+skip64_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VMAXPD  Y0, Y1, Y2
+	VMAXPD  Y1, Y0, Y3
+	VANDPS  Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMAXPD       Y0, Y1, Y2
+	VMAXPD       Y1, Y0, Y3
+	VANDPS       Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip65_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip65_2:
+	TESTB  $0x01, DL
+	JZ     skip65_1
+	VMOVSD X0, (AX)
+
+skip65_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func minimumAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·minimumAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMINPD  Y1, Y0, Y2
+	VMINPD  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y0
+	VORPS   Y0, Y2, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMINPD       Y0, Y1, Y2
+	VMINPD       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip66_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip66_2:
+	TESTB  $0x01, BL
+	JZ     skip66_1
+	VMOVSD X0, (AX)
+
+skip66_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VMINPD  Y1, Y0, Y2
+	VMINPD  Y0, Y1, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPD  $0x03, Y1, Y0, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VMINPD       Y1, Y0, Y2
+	VMINPD       Y0, Y1, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip67_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip67_2:
+	TESTB  $0x01, CL
+	JZ     skip67_1
+	VMOVSD X0, (AX)
+
+skip67_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VMINPD  Y0, Y1, Y2
+	VMINPD  Y1, Y0, Y3
+	VORPS   Y3, Y2, Y2
+	VCMPPD  $0x03, Y0, Y1, Y1
+	VORPS   Y1, Y2, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMINPD       Y0, Y1, Y2
+	VMINPD       Y1, Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VCMPPD       $0x03, Y0, Y1, Y0
+	VORPS        Y0, Y2, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip68_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip68_2:
+	TESTB  $0x01, DL
+	JZ     skip68_1
+	VMOVSD X0, (AX)
+
+skip68_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func lessAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·lessAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x11, Y1, Y0, Y0
+	VANDPS  d3ff0000000000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x11, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip69_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip69_2:
+	TESTB  $0x01, BL
+	JZ     skip69_1
+	VMOVSD X0, (AX)
+
+skip69_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VCMPPD  $0x11, Y1, Y0, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VCMPPD       $0x11, Y1, Y0, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip70_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip70_2:
+	TESTB  $0x01, CL
+	JZ     skip70_1
+	VMOVSD X0, (AX)
+
+skip70_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VCMPPD  $0x11, Y0, Y1, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x11, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip71_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip71_2:
+	TESTB  $0x01, DL
+	JZ     skip71_1
+	VMOVSD X0, (AX)
+
+skip71_1:
+done2:
+	VZEROUPPER
+	RET
+
+DATA d3ff0000000000000<>+0(SB)/8, $0x3ff0000000000000
+DATA d3ff0000000000000<>+8(SB)/8, $0x3ff0000000000000
+DATA d3ff0000000000000<>+16(SB)/8, $0x3ff0000000000000
+DATA d3ff0000000000000<>+24(SB)/8, $0x3ff0000000000000
+GLOBL d3ff0000000000000<>(SB), RODATA|NOPTR, $32
+
+// func lessEqualAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·lessEqualAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x12, Y1, Y0, Y0
+	VANDPS  d3ff0000000000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x12, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip72_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip72_2:
+	TESTB  $0x01, BL
+	JZ     skip72_1
+	VMOVSD X0, (AX)
+
+skip72_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VCMPPD  $0x12, Y1, Y0, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VCMPPD       $0x12, Y1, Y0, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip73_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip73_2:
+	TESTB  $0x01, CL
+	JZ     skip73_1
+	VMOVSD X0, (AX)
+
+skip73_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VCMPPD  $0x12, Y0, Y1, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x12, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip74_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip74_2:
+	TESTB  $0x01, DL
+	JZ     skip74_1
+	VMOVSD X0, (AX)
+
+skip74_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func equalAVX64(out *float64, a *float64, b *float64, n int, single int)
+// Requires: AVX
+TEXT ·equalAVX64(SB), NOSPLIT, $0-40
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	MOVQ single+32(FP), SI
+	CMPQ SI, $0x01
+	JE   form1
+	CMPQ SI, $0x02
+	JE   form2
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail0
+
+loop0:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x00, Y1, Y0, Y0
+	VANDPS  d3ff0000000000000<>+0(SB), Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop0
+
+tail0:
+	SUBQ         SI, BX
+	JZ           done0
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x00, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip75_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip75_2:
+	TESTB  $0x01, BL
+	JZ     skip75_1
+	VMOVSD X0, (AX)
+
+skip75_1:
+done0:
+	VZEROUPPER
+	RET
+
+form1:
+	VBROADCASTSD (CX), Y0
+	MOVQ         BX, CX
+	XORQ         BX, BX
+	MOVQ         CX, SI
+	ANDQ         $-4, SI
+	JZ           tail1
+
+loop1:
+	VMOVUPS (DX)(BX*8), Y1
+	VCMPPD  $0x00, Y1, Y0, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop1
+
+tail1:
+	SUBQ         BX, CX
+	JZ           done1
+	MOVQ         CX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (DX)(BX*8), Y1, Y1
+	VCMPPD       $0x00, Y1, Y0, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, CL
+	JZ           skip76_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip76_2:
+	TESTB  $0x01, CL
+	JZ     skip76_1
+	VMOVSD X0, (AX)
+
+skip76_1:
+done1:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         BX, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail2
+
+loop2:
+	VMOVUPS (CX)(BX*8), Y1
+	VCMPPD  $0x00, Y0, Y1, Y1
+	VANDPS  d3ff0000000000000<>+0(SB), Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop2
+
+tail2:
+	SUBQ         BX, DX
+	JZ           done2
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x00, Y0, Y1, Y0
+	VANDPS       d3ff0000000000000<>+0(SB), Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip77_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip77_2:
+	TESTB  $0x01, DL
+	JZ     skip77_1
+	VMOVSD X0, (AX)
+
+skip77_1:
+done2:
+	VZEROUPPER
+	RET
+
+// func whereAVX64(out *float64, c *float64, x *float64, y *float64, n int, single int)
+// Requires: AVX
+TEXT ·whereAVX64(SB), NOSPLIT, $0-48
+	MOVQ out+0(FP), AX
+	MOVQ c+8(FP), CX
+	MOVQ x+16(FP), DX
+	MOVQ y+24(FP), BX
+	MOVQ n+32(FP), SI
+	MOVQ single+40(FP), DI
+	CMPQ DI, $0x02
+	JE   form2
+	CMPQ DI, $0x04
+	JE   form4
+	CMPQ DI, $0x06
+	JE   form6
+	XORQ DI, DI
+	MOVQ SI, R8
+	ANDQ $-4, R8
+	JZ   tail0
+
+loop0:
+	VMOVUPS   (CX)(DI*8), Y0
+	VMOVUPS   (DX)(DI*8), Y1
+	VMOVUPS   (BX)(DI*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y0, Y0
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VMOVUPS   Y0, (AX)(DI*8)
+	ADDQ      $0x04, DI
+	CMPQ      DI, R8
+	JNE       loop0
+
+tail0:
+	SUBQ         DI, SI
+	JZ           done0
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks8<>+0(SB), R9
+	VMOVUPS      64(R9)(R8*8), Y0
+	VMASKMOVPD   (CX)(DI*8), Y0, Y1
+	VMASKMOVPD   (DX)(DI*8), Y0, Y2
+	VMASKMOVPD   (BX)(DI*8), Y0, Y0
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y2, Y0, Y0
+	LEAQ         (AX)(DI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, SI
+	JZ           skip78_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip78_2:
+	TESTB  $0x01, SI
+	JZ     skip78_1
+	VMOVSD X0, (AX)
+
+skip78_1:
+done0:
+	VZEROUPPER
+	RET
+
+form2:
+	VBROADCASTSD (DX), Y0
+	MOVQ         SI, DX
+	XORQ         SI, SI
+	MOVQ         DX, DI
+	ANDQ         $-4, DI
+	JZ           tail2
+
+loop2:
+	VMOVUPS   (CX)(SI*8), Y1
+	VMOVUPS   (BX)(SI*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y0, Y2, Y1
+	VMOVUPS   Y1, (AX)(SI*8)
+	ADDQ      $0x04, SI
+	CMPQ      SI, DI
+	JNE       loop2
+
+tail2:
+	SUBQ         SI, DX
+	JZ           done2
+	MOVQ         DX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (BX)(SI*8), Y1, Y1
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip79_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip79_2:
+	TESTB  $0x01, DL
+	JZ     skip79_1
+	VMOVSD X0, (AX)
+
+skip79_1:
+done2:
+	VZEROUPPER
+	RET
+
+form4:
+	VBROADCASTSD (BX), Y0
+	MOVQ         SI, BX
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail4
+
+loop4:
+	VMOVUPS   (CX)(SI*8), Y1
+	VMOVUPS   (DX)(SI*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y1, Y1
+	VBLENDVPS Y1, Y2, Y0, Y1
+	VMOVUPS   Y1, (AX)(SI*8)
+	ADDQ      $0x04, SI
+	CMPQ      SI, DI
+	JNE       loop4
+
+tail4:
+	SUBQ         SI, BX
+	JZ           done4
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip80_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip80_2:
+	TESTB  $0x01, BL
+	JZ     skip80_1
+	VMOVSD X0, (AX)
+
+skip80_1:
+done4:
+	VZEROUPPER
+	RET
+
+form6:
+	VBROADCASTSD (DX), Y0
+	VBROADCASTSD (BX), Y1
+	MOVQ         SI, DX
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail6
+
+loop6:
+	VMOVUPS   (CX)(BX*8), Y2
+	VCMPPD    $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS Y2, Y0, Y1, Y2
+	VMOVUPS   Y2, (AX)(BX*8)
+	ADDQ      $0x04, BX
+	CMPQ      BX, SI
+	JNE       loop6
+
+tail6:
+	SUBQ         BX, DX
+	JZ           done6
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y2
+	VMASKMOVPD   (CX)(BX*8), Y2, Y2
+	VCMPPD       $0x04, d0000000000000000<>+0(SB), Y2, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip81_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip81_2:
+	TESTB  $0x01, DL
+	JZ     skip81_1
+	VMOVSD X0, (AX)
+
+skip81_1:
+done6:
+	VZEROUPPER
+	RET
+
+DATA d0000000000000000<>+0(SB)/8, $0x0000000000000000
+DATA d0000000000000000<>+8(SB)/8, $0x0000000000000000
+DATA d0000000000000000<>+16(SB)/8, $0x0000000000000000
+DATA d0000000000000000<>+24(SB)/8, $0x0000000000000000
+GLOBL d0000000000000000<>(SB), RODATA|NOPTR, $32
+
+// func addScalarAVX64(out *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·addScalarAVX64(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y1
+	VADDPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VADDPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip82_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip82_2:
+	TESTB  $0x01, DL
+	JZ     skip82_1
+	VMOVSD X0, (AX)
+
+skip82_1:
+done:
+	VZEROUPPER
+	RET
+
+// func scaleAVX64(out *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·scaleAVX64(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip83_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip83_2:
+	TESTB  $0x01, DL
+	JZ     skip83_1
+	VMOVSD X0, (AX)
+
+skip83_1:
+done:
+	VZEROUPPER
+	RET
+
+// func addScaledAVX64(out *float64, a *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·addScaledAVX64(SB), NOSPLIT, $0-40
 	MOVQ         out+0(FP), AX
 	MOVQ         a+8(FP), CX
 	MOVQ         x+16(FP), DX
-	MOVQ         dy+24(FP), BX
-	MOVQ         n+32(FP), SI
-	VBROADCASTSS mean+40(FP), Y0
-	VBROADCASTSS inv+44(FP), Y1
-	XORQ         DI, DI
-	SHRQ         $0x03, SI
-	JZ           done
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
 
 loop:
-	VMOVUPS (CX)(DI*4), Y2
-	VMOVUPS (DX)(DI*4), Y3
-	VMOVUPS (BX)(DI*4), Y4
-	VSUBPS  Y0, Y3, Y3
-	VMULPS  Y1, Y3, Y3
-	VMULPS  Y4, Y3, Y3
-	VADDPS  Y3, Y2, Y2
-	VMOVUPS Y2, (AX)(DI*4)
-	ADDQ    $0x08, DI
-	DECQ    SI
-	JNZ     loop
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	VADDPD       Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip84_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip84_2:
+	TESTB  $0x01, BL
+	JZ     skip84_1
+	VMOVSD X0, (AX)
+
+skip84_1:
 done:
 	VZEROUPPER
 	RET
 
-// func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32)
+// func squareAVX64(out *float64, x *float64, n int)
 // Requires: AVX
-TEXT ·softmaxGradAVX(SB), NOSPLIT, $0-36
+TEXT ·squareAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VMULPD  Y0, Y0, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VMULPD       Y0, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip85_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip85_2:
+	TESTB  $0x01, DL
+	JZ     skip85_1
+	VMOVSD X0, (AX)
+
+skip85_1:
+done:
+	VZEROUPPER
+	RET
+
+// func sqrtAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·sqrtAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VSQRTPD Y0, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VSQRTPD      Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip86_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip86_2:
+	TESTB  $0x01, DL
+	JZ     skip86_1
+	VMOVSD X0, (AX)
+
+skip86_1:
+done:
+	VZEROUPPER
+	RET
+
+// func rsqrtAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·rsqrtAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VMOVUPS d3ff0000000000000<>+0(SB), Y1
+	VSQRTPD Y0, Y0
+	VDIVPD  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VMOVUPS      d3ff0000000000000<>+0(SB), Y1
+	VSQRTPD      Y0, Y0
+	VDIVPD       Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip87_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip87_2:
+	TESTB  $0x01, DL
+	JZ     skip87_1
+	VMOVSD X0, (AX)
+
+skip87_1:
+done:
+	VZEROUPPER
+	RET
+
+// func reluAVX64(out *float64, x *float64, n int)
+// Requires: AVX
+TEXT ·reluAVX64(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-4, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*8), Y0
+	VCMPPD  $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*8)
+	ADDQ    $0x04, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y0
+	VCMPPD       $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip88_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip88_2:
+	TESTB  $0x01, DL
+	JZ     skip88_1
+	VMOVSD X0, (AX)
+
+skip88_1:
+done:
+	VZEROUPPER
+	RET
+
+// func addReluAVX64(out *float64, a *float64, b *float64, n int)
+// Requires: AVX
+TEXT ·addReluAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ a+8(FP), CX
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VADDPD  Y1, Y0, Y0
+	VCMPPD  $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	VCMPPD       $0x12, d0000000000000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip89_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip89_2:
+	TESTB  $0x01, BL
+	JZ     skip89_1
+	VMOVSD X0, (AX)
+
+skip89_1:
+done:
+	VZEROUPPER
+	RET
+
+// func leakyReluAVX64(out *float64, x *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·leakyReluAVX64(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD alpha+24(FP), Y0
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-4, SI
+	JZ           tail
+
+loop:
+	VMOVUPS   (CX)(BX*8), Y1
+	VCMPPD    $0x1e, d0000000000000000<>+0(SB), Y1, Y2
+	VMULPD    Y0, Y1, Y3
+	VBLENDVPS Y2, Y1, Y3, Y1
+	VMOVUPS   Y1, (AX)(BX*8)
+	ADDQ      $0x04, BX
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks8<>+0(SB), DI
+	VMOVUPS      64(DI)(SI*8), Y1
+	VMASKMOVPD   (CX)(BX*8), Y1, Y1
+	VCMPPD       $0x1e, d0000000000000000<>+0(SB), Y1, Y2
+	VMULPD       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(BX*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, DL
+	JZ           skip90_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip90_2:
+	TESTB  $0x01, DL
+	JZ     skip90_1
+	VMOVSD X0, (AX)
+
+skip90_1:
+done:
+	VZEROUPPER
+	RET
+
+// func reluGradAVX64(out *float64, y *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·reluGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VCMPPD  $0x1e, d0000000000000000<>+0(SB), Y0, Y0
+	VANDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VCMPPD       $0x1e, d0000000000000000<>+0(SB), Y1, Y1
+	VANDPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip91_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip91_2:
+	TESTB  $0x01, BL
+	JZ     skip91_1
+	VMOVSD X0, (AX)
+
+skip91_1:
+done:
+	VZEROUPPER
+	RET
+
+// func leakyReluGradAVX64(out *float64, x *float64, dy *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·leakyReluGradAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         dy+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS   (CX)(SI*8), Y1
+	VMOVUPS   (DX)(SI*8), Y2
+	VCMPPD    $0x1e, d0000000000000000<>+0(SB), Y1, Y1
+	VMULPD    Y0, Y2, Y3
+	VBLENDVPS Y1, Y2, Y3, Y1
+	VMOVUPS   Y1, (AX)(SI*8)
+	ADDQ      $0x04, SI
+	CMPQ      SI, DI
+	JNE       loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VCMPPD       $0x1e, d0000000000000000<>+0(SB), Y2, Y2
+	VMULPD       Y0, Y1, Y0
+	VBLENDVPS    Y2, Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip92_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip92_2:
+	TESTB  $0x01, BL
+	JZ     skip92_1
+	VMOVSD X0, (AX)
+
+skip92_1:
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidGradAVX64(out *float64, y *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·sigmoidGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS d3ff0000000000000<>+0(SB), Y2
+	VSUBPD  Y0, Y2, Y0
+	VMULPD  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMULPD       Y1, Y0, Y0
+	VMOVUPS      d3ff0000000000000<>+0(SB), Y2
+	VSUBPD       Y1, Y2, Y1
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip93_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip93_2:
+	TESTB  $0x01, BL
+	JZ     skip93_1
+	VMOVSD X0, (AX)
+
+skip93_1:
+done:
+	VZEROUPPER
+	RET
+
+// func tanhGradAVX64(out *float64, y *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·tanhGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ y+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VMOVUPS d3ff0000000000000<>+0(SB), Y2
+	VMULPD  Y0, Y0, Y0
+	VSUBPD  Y0, Y2, Y0
+	VMULPD  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VMOVUPS      d3ff0000000000000<>+0(SB), Y2
+	VMULPD       Y1, Y1, Y1
+	VSUBPD       Y1, Y2, Y1
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip94_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip94_2:
+	TESTB  $0x01, BL
+	JZ     skip94_1
+	VMOVSD X0, (AX)
+
+skip94_1:
+done:
+	VZEROUPPER
+	RET
+
+// func squareGradAVX64(out *float64, x *float64, dy *float64, n int)
+// Requires: AVX
+TEXT ·squareGradAVX64(SB), NOSPLIT, $0-32
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ dy+16(FP), DX
+	MOVQ n+24(FP), BX
+	XORQ SI, SI
+	MOVQ BX, DI
+	ANDQ $-4, DI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y0
+	VMOVUPS (DX)(SI*8), Y1
+	VADDPD  Y0, Y0, Y0
+	VMULPD  Y1, Y0, Y0
+	VMOVUPS Y0, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y0
+	VMASKMOVPD   (CX)(SI*8), Y0, Y1
+	VMASKMOVPD   (DX)(SI*8), Y0, Y0
+	VADDPD       Y1, Y1, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip95_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip95_2:
+	TESTB  $0x01, BL
+	JZ     skip95_1
+	VMOVSD X0, (AX)
+
+skip95_1:
+done:
+	VZEROUPPER
+	RET
+
+// func softmaxGradAVX64(out *float64, y *float64, dy *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·softmaxGradAVX64(SB), NOSPLIT, $0-40
 	MOVQ         out+0(FP), AX
 	MOVQ         y+8(FP), CX
 	MOVQ         dy+16(FP), DX
 	MOVQ         n+24(FP), BX
-	VBROADCASTSS alpha+32(FP), Y0
+	VBROADCASTSD alpha+32(FP), Y0
 	XORQ         SI, SI
-	SHRQ         $0x03, BX
-	JZ           done
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
 
 loop:
-	VMOVUPS (CX)(SI*4), Y1
-	VMOVUPS (DX)(SI*4), Y2
-	VSUBPS  Y0, Y2, Y2
-	VMULPS  Y2, Y1, Y1
-	VMOVUPS Y1, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	DECQ    BX
-	JNZ     loop
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VSUBPD  Y0, Y2, Y2
+	VMULPD  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VSUBPD       Y0, Y1, Y0
+	VMULPD       Y0, Y2, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip96_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip96_2:
+	TESTB  $0x01, BL
+	JZ     skip96_1
+	VMOVSD X0, (AX)
+
+skip96_1:
+done:
+	VZEROUPPER
+	RET
+
+// func squaredGradAVX64(out *float64, p *float64, y *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·squaredGradAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         p+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VSUBPD  Y2, Y1, Y1
+	VMULPD  Y0, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VSUBPD       Y1, Y2, Y1
+	VMULPD       Y0, Y1, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip97_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip97_2:
+	TESTB  $0x01, BL
+	JZ     skip97_1
+	VMOVSD X0, (AX)
+
+skip97_1:
+done:
+	VZEROUPPER
+	RET
+
+// func normalizeAVX64(out *float64, x *float64, gain *float64, bias *float64, n int, mean float64, inv float64)
+// Requires: AVX
+TEXT ·normalizeAVX64(SB), NOSPLIT, $0-56
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gain+16(FP), DX
+	MOVQ         bias+24(FP), BX
+	MOVQ         n+32(FP), SI
+	VBROADCASTSD mean+40(FP), Y0
+	VBROADCASTSD inv+48(FP), Y1
+	XORQ         DI, DI
+	MOVQ         SI, R8
+	ANDQ         $-4, R8
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(DI*8), Y2
+	VMOVUPS (DX)(DI*8), Y3
+	VMOVUPS (BX)(DI*8), Y4
+	VSUBPD  Y0, Y2, Y2
+	VMULPD  Y1, Y2, Y2
+	VMULPD  Y3, Y2, Y2
+	VADDPD  Y4, Y2, Y2
+	VMOVUPS Y2, (AX)(DI*8)
+	ADDQ    $0x04, DI
+	CMPQ    DI, R8
+	JNE     loop
+
+tail:
+	SUBQ         DI, SI
+	JZ           done
+	MOVQ         SI, R8
+	NEGQ         R8
+	LEAQ         masks8<>+0(SB), R9
+	VMOVUPS      64(R9)(R8*8), Y2
+	VMASKMOVPD   (CX)(DI*8), Y2, Y3
+	VMASKMOVPD   (DX)(DI*8), Y2, Y4
+	VMASKMOVPD   (BX)(DI*8), Y2, Y2
+	VSUBPD       Y0, Y3, Y0
+	VMULPD       Y1, Y0, Y0
+	VMULPD       Y4, Y0, Y0
+	VADDPD       Y2, Y0, Y0
+	LEAQ         (AX)(DI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, SI
+	JZ           skip98_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip98_2:
+	TESTB  $0x01, SI
+	JZ     skip98_1
+	VMOVSD X0, (AX)
+
+skip98_1:
+done:
+	VZEROUPPER
+	RET
+
+// func scaleMulAVX64(out *float64, x *float64, gain *float64, n int, alpha float64)
+// Requires: AVX
+TEXT ·scaleMulAVX64(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         gain+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y1
+	VMOVUPS (DX)(SI*8), Y2
+	VMULPD  Y0, Y1, Y1
+	VMULPD  Y2, Y1, Y1
+	VMOVUPS Y1, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y1
+	VMASKMOVPD   (CX)(SI*8), Y1, Y2
+	VMASKMOVPD   (DX)(SI*8), Y1, Y1
+	VMULPD       Y0, Y2, Y0
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip99_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip99_2:
+	TESTB  $0x01, BL
+	JZ     skip99_1
+	VMOVSD X0, (AX)
+
+skip99_1:
+done:
+	VZEROUPPER
+	RET
+
+// func normGradAVX64(out *float64, t *float64, x *float64, n int, mean float64, inv float64, shift float64, slope float64)
+// Requires: AVX
+TEXT ·normGradAVX64(SB), NOSPLIT, $0-64
+	MOVQ         out+0(FP), AX
+	MOVQ         t+8(FP), CX
+	MOVQ         x+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSD mean+32(FP), Y0
+	VBROADCASTSD inv+40(FP), Y1
+	VBROADCASTSD shift+48(FP), Y2
+	VBROADCASTSD slope+56(FP), Y3
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-4, DI
+	JZ           tail
+
+loop:
+	VMOVUPS (CX)(SI*8), Y4
+	VMOVUPS (DX)(SI*8), Y5
+	VSUBPD  Y0, Y5, Y5
+	VMULPD  Y3, Y5, Y5
+	VSUBPD  Y2, Y4, Y4
+	VSUBPD  Y5, Y4, Y4
+	VMULPD  Y1, Y4, Y4
+	VMOVUPS Y4, (AX)(SI*8)
+	ADDQ    $0x04, SI
+	CMPQ    SI, DI
+	JNE     loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks8<>+0(SB), R8
+	VMOVUPS      64(R8)(DI*8), Y4
+	VMASKMOVPD   (CX)(SI*8), Y4, Y5
+	VMASKMOVPD   (DX)(SI*8), Y4, Y4
+	VSUBPD       Y0, Y4, Y0
+	VMULPD       Y3, Y0, Y0
+	VSUBPD       Y2, Y5, Y2
+	VSUBPD       Y0, Y2, Y0
+	VMULPD       Y1, Y0, Y0
+	LEAQ         (AX)(SI*8), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x02, BL
+	JZ           skip100_2
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip100_2:
+	TESTB  $0x01, BL
+	JZ     skip100_1
+	VMOVSD X0, (AX)
+
+skip100_1:
 done:
 	VZEROUPPER
 	RET

@@ -4,77 +4,188 @@
 
 package kernel
 
-// addAVX is out = a + b, for n elements, a multiple of 8.
-func addAVX(out *float32, a *float32, b *float32, n int) { panic(elsewhere) }
+// addAVX is out = a + b, for n elements. Of inputs whose bit in single is set there is one.
+func addAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
 
-// subAVX is out = a - b, for n elements, a multiple of 8.
-func subAVX(out *float32, a *float32, b *float32, n int) { panic(elsewhere) }
+// subAVX is out = a - b, for n elements. Of inputs whose bit in single is set there is one.
+func subAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
 
-// mulAVX is out = a·b, for n elements, a multiple of 8.
-func mulAVX(out *float32, a *float32, b *float32, n int) { panic(elsewhere) }
+// mulAVX is out = a·b, for n elements. Of inputs whose bit in single is set there is one.
+func mulAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
 
-// divAVX is out = a/b, for n elements, a multiple of 8.
-func divAVX(out *float32, a *float32, b *float32, n int) { panic(elsewhere) }
+// divAVX is out = a/b, for n elements. Of inputs whose bit in single is set there is one.
+func divAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
 
-// addScalarAVX is out = x + alpha, for n elements, a multiple of 8.
+// maximumAVX is out = max(a, b), for n elements. Of inputs whose bit in single is set there is one.
+func maximumAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
+
+// minimumAVX is out = min(a, b), for n elements. Of inputs whose bit in single is set there is one.
+func minimumAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
+
+// lessAVX is out = 1 where a < b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+func lessAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
+
+// lessEqualAVX is out = 1 where a <= b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+func lessEqualAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
+
+// equalAVX is out = 1 where a = b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+func equalAVX(out *float32, a *float32, b *float32, n int, single int) { panic(elsewhere) }
+
+// whereAVX is out = x where c is not 0, else y, for n elements. Of inputs whose bit in single is set there is one.
+func whereAVX(out *float32, c *float32, x *float32, y *float32, n int, single int) { panic(elsewhere) }
+
+// addScalarAVX is out = x + alpha, for n elements.
 func addScalarAVX(out *float32, x *float32, n int, alpha float32) { panic(elsewhere) }
 
-// scaleAVX is out = alpha·x, for n elements, a multiple of 8.
+// scaleAVX is out = alpha·x, for n elements.
 func scaleAVX(out *float32, x *float32, n int, alpha float32) { panic(elsewhere) }
 
-// addScaledAVX is out = a + alpha·x, for n elements, a multiple of 8.
+// addScaledAVX is out = a + alpha·x, for n elements.
 func addScaledAVX(out *float32, a *float32, x *float32, n int, alpha float32) { panic(elsewhere) }
 
-// squareAVX is out = x², for n elements, a multiple of 8.
+// squareAVX is out = x², for n elements.
 func squareAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// sqrtAVX is out = √x, for n elements, a multiple of 8.
+// sqrtAVX is out = √x, for n elements.
 func sqrtAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// rsqrtAVX is out = 1/√x, for n elements, a multiple of 8.
+// rsqrtAVX is out = 1/√x, for n elements.
 func rsqrtAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// reluAVX is out = x, but 0 where x <= 0, for n elements, a multiple of 8.
+// reluAVX is out = x, but 0 where x <= 0, for n elements.
 func reluAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// addReluAVX is out = a + b, but 0 where that is <= 0, for n elements, a multiple of 8.
+// addReluAVX is out = a + b, but 0 where that is <= 0, for n elements.
 func addReluAVX(out *float32, a *float32, b *float32, n int) { panic(elsewhere) }
 
-// leakyReluAVX is out = x where x > 0, else alpha·x, for n elements, a multiple of 8.
+// leakyReluAVX is out = x where x > 0, else alpha·x, for n elements.
 func leakyReluAVX(out *float32, x *float32, n int, alpha float32) { panic(elsewhere) }
 
-// reluGradAVX is out = dy where y > 0, else 0, for n elements, a multiple of 8.
+// reluGradAVX is out = dy where y > 0, else 0, for n elements.
 func reluGradAVX(out *float32, y *float32, dy *float32, n int) { panic(elsewhere) }
 
-// leakyReluGradAVX is out = dy where x > 0, else alpha·dy, for n elements, a multiple of 8.
+// leakyReluGradAVX is out = dy where x > 0, else alpha·dy, for n elements.
 func leakyReluGradAVX(out *float32, x *float32, dy *float32, n int, alpha float32) { panic(elsewhere) }
 
-// sigmoidGradAVX is out = dy·y·(1-y), for n elements, a multiple of 8.
+// sigmoidGradAVX is out = dy·y·(1-y), for n elements.
 func sigmoidGradAVX(out *float32, y *float32, dy *float32, n int) { panic(elsewhere) }
 
-// tanhGradAVX is out = dy·(1-y²), for n elements, a multiple of 8.
+// tanhGradAVX is out = dy·(1-y²), for n elements.
 func tanhGradAVX(out *float32, y *float32, dy *float32, n int) { panic(elsewhere) }
 
-// squareGradAVX is out = 2·x·dy, for n elements, a multiple of 8.
+// squareGradAVX is out = 2·x·dy, for n elements.
 func squareGradAVX(out *float32, x *float32, dy *float32, n int) { panic(elsewhere) }
 
-// normalizeAVX is out = (x - mean)·inv·gain + bias, for n elements, a multiple of 8.
+// softmaxGradAVX is out = y·(dy - alpha), for n elements.
+func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32) { panic(elsewhere) }
+
+// squaredGradAVX is out = (p - y)·alpha, for n elements.
+func squaredGradAVX(out *float32, p *float32, y *float32, n int, alpha float32) { panic(elsewhere) }
+
+// normalizeAVX is out = (x - mean)·inv·gain + bias, for n elements.
 func normalizeAVX(out *float32, x *float32, gain *float32, bias *float32, n int, mean float32, inv float32) {
 	panic(elsewhere)
 }
 
-// scaleMulAVX is out = alpha·x·gain, for n elements, a multiple of 8.
+// scaleMulAVX is out = alpha·x·gain, for n elements.
 func scaleMulAVX(out *float32, x *float32, gain *float32, n int, alpha float32) { panic(elsewhere) }
 
-// normGradAVX is out = (t - shift - (x - mean)·slope)·inv, for n elements, a multiple of 8.
+// normGradAVX is out = (t - shift - (x - mean)·slope)·inv, for n elements.
 func normGradAVX(out *float32, t *float32, x *float32, n int, mean float32, inv float32, shift float32, slope float32) {
 	panic(elsewhere)
 }
 
-// addNormProductsAVX is out = a + (x - mean)·inv·dy, for n elements, a multiple of 8.
-func addNormProductsAVX(out *float32, a *float32, x *float32, dy *float32, n int, mean float32, inv float32) {
+// addAVX64 is out = a + b, for n elements. Of inputs whose bit in single is set there is one.
+func addAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// subAVX64 is out = a - b, for n elements. Of inputs whose bit in single is set there is one.
+func subAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// mulAVX64 is out = a·b, for n elements. Of inputs whose bit in single is set there is one.
+func mulAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// divAVX64 is out = a/b, for n elements. Of inputs whose bit in single is set there is one.
+func divAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// maximumAVX64 is out = max(a, b), for n elements. Of inputs whose bit in single is set there is one.
+func maximumAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// minimumAVX64 is out = min(a, b), for n elements. Of inputs whose bit in single is set there is one.
+func minimumAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// lessAVX64 is out = 1 where a < b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+func lessAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// lessEqualAVX64 is out = 1 where a <= b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+func lessEqualAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// equalAVX64 is out = 1 where a = b, else 0, for n elements. Of inputs whose bit in single is set there is one.
+func equalAVX64(out *float64, a *float64, b *float64, n int, single int) { panic(elsewhere) }
+
+// whereAVX64 is out = x where c is not 0, else y, for n elements. Of inputs whose bit in single is set there is one.
+func whereAVX64(out *float64, c *float64, x *float64, y *float64, n int, single int) {
 	panic(elsewhere)
 }
 
-// softmaxGradAVX is out = y·(dy - alpha), for n elements, a multiple of 8.
-func softmaxGradAVX(out *float32, y *float32, dy *float32, n int, alpha float32) { panic(elsewhere) }
+// addScalarAVX64 is out = x + alpha, for n elements.
+func addScalarAVX64(out *float64, x *float64, n int, alpha float64) { panic(elsewhere) }
+
+// scaleAVX64 is out = alpha·x, for n elements.
+func scaleAVX64(out *float64, x *float64, n int, alpha float64) { panic(elsewhere) }
+
+// addScaledAVX64 is out = a + alpha·x, for n elements.
+func addScaledAVX64(out *float64, a *float64, x *float64, n int, alpha float64) { panic(elsewhere) }
+
+// squareAVX64 is out = x², for n elements.
+func squareAVX64(out *float64, x *float64, n int) { panic(elsewhere) }
+
+// sqrtAVX64 is out = √x, for n elements.
+func sqrtAVX64(out *float64, x *float64, n int) { panic(elsewhere) }
+
+// rsqrtAVX64 is out = 1/√x, for n elements.
+func rsqrtAVX64(out *float64, x *float64, n int) { panic(elsewhere) }
+
+// reluAVX64 is out = x, but 0 where x <= 0, for n elements.
+func reluAVX64(out *float64, x *float64, n int) { panic(elsewhere) }
+
+// addReluAVX64 is out = a + b, but 0 where that is <= 0, for n elements.
+func addReluAVX64(out *float64, a *float64, b *float64, n int) { panic(elsewhere) }
+
+// leakyReluAVX64 is out = x where x > 0, else alpha·x, for n elements.
+func leakyReluAVX64(out *float64, x *float64, n int, alpha float64) { panic(elsewhere) }
+
+// reluGradAVX64 is out = dy where y > 0, else 0, for n elements.
+func reluGradAVX64(out *float64, y *float64, dy *float64, n int) { panic(elsewhere) }
+
+// leakyReluGradAVX64 is out = dy where x > 0, else alpha·dy, for n elements.
+func leakyReluGradAVX64(out *float64, x *float64, dy *float64, n int, alpha float64) {
+	panic(elsewhere)
+}
+
+// sigmoidGradAVX64 is out = dy·y·(1-y), for n elements.
+func sigmoidGradAVX64(out *float64, y *float64, dy *float64, n int) { panic(elsewhere) }
+
+// tanhGradAVX64 is out = dy·(1-y²), for n elements.
+func tanhGradAVX64(out *float64, y *float64, dy *float64, n int) { panic(elsewhere) }
+
+// squareGradAVX64 is out = 2·x·dy, for n elements.
+func squareGradAVX64(out *float64, x *float64, dy *float64, n int) { panic(elsewhere) }
+
+// softmaxGradAVX64 is out = y·(dy - alpha), for n elements.
+func softmaxGradAVX64(out *float64, y *float64, dy *float64, n int, alpha float64) { panic(elsewhere) }
+
+// squaredGradAVX64 is out = (p - y)·alpha, for n elements.
+func squaredGradAVX64(out *float64, p *float64, y *float64, n int, alpha float64) { panic(elsewhere) }
+
+// normalizeAVX64 is out = (x - mean)·inv·gain + bias, for n elements.
+func normalizeAVX64(out *float64, x *float64, gain *float64, bias *float64, n int, mean float64, inv float64) {
+	panic(elsewhere)
+}
+
+// scaleMulAVX64 is out = alpha·x·gain, for n elements.
+func scaleMulAVX64(out *float64, x *float64, gain *float64, n int, alpha float64) { panic(elsewhere) }
+
+// normGradAVX64 is out = (t - shift - (x - mean)·slope)·inv, for n elements.
+func normGradAVX64(out *float64, t *float64, x *float64, n int, mean float64, inv float64, shift float64, slope float64) {
+	panic(elsewhere)
+}

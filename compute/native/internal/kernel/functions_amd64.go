@@ -4,37 +4,52 @@
 
 package kernel
 
-// expAVX is out = exp(x), for n elements, a multiple of 8.
+// expAVX is out = exp(x), for n elements.
 //
 //go:noescape
 func expAVX(out *float32, x *float32, n int)
 
-// sigmoidAVX is out = 1/(1+exp(-x)), for n elements, a multiple of 8.
+// logAVX is out = log(x), for n elements.
+//
+//go:noescape
+func logAVX(out *float32, x *float32, n int)
+
+// softplusAVX is out = log(1+exp(x)), for n elements.
+//
+//go:noescape
+func softplusAVX(out *float32, x *float32, n int)
+
+// logisticGradAVX is out = (sigmoid(z) - y)·alpha, for n elements.
+//
+//go:noescape
+func logisticGradAVX(out *float32, z *float32, y *float32, n int, alpha float32)
+
+// sigmoidAVX is out = 1/(1+exp(-x)), for n elements.
 //
 //go:noescape
 func sigmoidAVX(out *float32, x *float32, n int)
 
-// siluAVX is out = x·sigmoid(x), for n elements, a multiple of 8.
+// siluAVX is out = x·sigmoid(x), for n elements.
 //
 //go:noescape
 func siluAVX(out *float32, x *float32, n int)
 
-// siluGradAVX is out = dy·s·(1+x·(1-s)), s = sigmoid(x), for n elements, a multiple of 8.
+// siluGradAVX is out = dy·s·(1+x·(1-s)), s = sigmoid(x), for n elements.
 //
 //go:noescape
 func siluGradAVX(out *float32, x *float32, dy *float32, n int)
 
-// tanhAVX is out = tanh(x), for n elements, a multiple of 8.
+// tanhAVX is out = tanh(x), for n elements.
 //
 //go:noescape
 func tanhAVX(out *float32, x *float32, n int)
 
-// geluAVX is out = x·Φ(x), for n elements, a multiple of 8.
+// geluAVX is out = x·Φ(x), for n elements.
 //
 //go:noescape
 func geluAVX(out *float32, x *float32, n int)
 
-// geluGradAVX is out = dy·(Φ(x) + x·exp(-x²/2)/√(2π)), for n elements, a multiple of 8.
+// geluGradAVX is out = dy·(Φ(x) + x·exp(-x²/2)/√(2π)), for n elements.
 //
 //go:noescape
 func geluGradAVX(out *float32, x *float32, dy *float32, n int)

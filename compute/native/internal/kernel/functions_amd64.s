@@ -11,15 +11,16 @@ TEXT ·expAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS (CX)(BX*4), Y0
 	VMOVUPS k42b20000<>+0(SB), Y1
-	VMINPS  Y0, Y1, Y1
-	VMOVUPS kc2d00000<>+0(SB), Y0
-	VMAXPS  Y1, Y0, Y0
+	VMINPS  Y0, Y1, Y0
+	VMOVUPS kc2d00000<>+0(SB), Y1
+	VMAXPS  Y0, Y1, Y0
 	VMULPS  k3fb8aa3b<>+0(SB), Y0, Y1
 	VADDPS  k4b400000<>+0(SB), Y1, Y1
 	VSUBPS  k4b400000<>+0(SB), Y1, Y2
@@ -53,9 +54,74 @@ loop:
 	VMULPS  Y1, Y0, Y0
 	VMOVUPS Y0, (AX)(BX*4)
 	ADDQ    $0x08, BX
-	DECQ    DX
-	JNZ     loop
+	CMPQ    BX, SI
+	JNE     loop
 
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VMOVUPS      k42b20000<>+0(SB), Y1
+	VMINPS       Y0, Y1, Y0
+	VMOVUPS      kc2d00000<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y1
+	VADDPS       k4b400000<>+0(SB), Y1, Y1
+	VSUBPS       k4b400000<>+0(SB), Y1, Y2
+	VMULPS       k3f318000<>+0(SB), Y2, Y3
+	VSUBPS       Y3, Y0, Y0
+	VMULPS       kb95e8083<>+0(SB), Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VMULPS       Y0, Y0, Y2
+	VMOVUPS      k39506967<>+0(SB), Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3ab743ce<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3c088908<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3d2aa9c1<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3e2aaaaa<>+0(SB), Y3, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       k3f000000<>+0(SB), Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VADDPS       Y0, Y2, Y0
+	VADDPS       k3f800000<>+0(SB), Y0, Y0
+	VPSUBD       k4b400000<>+0(SB), Y1, Y1
+	VPSRAD       $0x01, Y1, Y2
+	VPSUBD       Y2, Y1, Y1
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VPADDD       k0000007f<>+0(SB), Y1, Y1
+	VPSLLD       $0x17, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip1_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip1_4:
+	TESTB   $0x02, DL
+	JZ      skip1_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, DL
+	JZ     skip1_1
+	VMOVSS X0, (AX)
+
+skip1_1:
 done:
 	VZEROUPPER
 	RET
@@ -200,61 +266,484 @@ DATA k0000007f<>+24(SB)/4, $0x0000007f
 DATA k0000007f<>+28(SB)/4, $0x0000007f
 GLOBL k0000007f<>(SB), RODATA|NOPTR, $32
 
-// func sigmoidAVX(out *float32, x *float32, n int)
+DATA masks8<>+0(SB)/8, $0xffffffffffffffff
+DATA masks8<>+8(SB)/8, $0xffffffffffffffff
+DATA masks8<>+16(SB)/8, $0xffffffffffffffff
+DATA masks8<>+24(SB)/8, $0xffffffffffffffff
+DATA masks8<>+32(SB)/8, $0xffffffffffffffff
+DATA masks8<>+40(SB)/8, $0xffffffffffffffff
+DATA masks8<>+48(SB)/8, $0xffffffffffffffff
+DATA masks8<>+56(SB)/8, $0xffffffffffffffff
+DATA masks8<>+64(SB)/8, $0x0000000000000000
+DATA masks8<>+72(SB)/8, $0x0000000000000000
+DATA masks8<>+80(SB)/8, $0x0000000000000000
+DATA masks8<>+88(SB)/8, $0x0000000000000000
+DATA masks8<>+96(SB)/8, $0x0000000000000000
+DATA masks8<>+104(SB)/8, $0x0000000000000000
+DATA masks8<>+112(SB)/8, $0x0000000000000000
+DATA masks8<>+120(SB)/8, $0x0000000000000000
+GLOBL masks8<>(SB), RODATA|NOPTR, $128
+
+DATA masks4<>+0(SB)/8, $0xffffffffffffffff
+DATA masks4<>+8(SB)/8, $0xffffffffffffffff
+DATA masks4<>+16(SB)/8, $0xffffffffffffffff
+DATA masks4<>+24(SB)/8, $0xffffffffffffffff
+DATA masks4<>+32(SB)/8, $0x0000000000000000
+DATA masks4<>+40(SB)/8, $0x0000000000000000
+DATA masks4<>+48(SB)/8, $0x0000000000000000
+DATA masks4<>+56(SB)/8, $0x0000000000000000
+GLOBL masks4<>(SB), RODATA|NOPTR, $64
+
+// func logAVX(out *float32, x *float32, n int)
 // Requires: AVX, AVX2
-TEXT ·sigmoidAVX(SB), NOSPLIT, $0-24
+TEXT ·logAVX(SB), NOSPLIT, $0-24
 	MOVQ out+0(FP), AX
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS   (CX)(BX*4), Y0
-	VORPS     k80000000<>+0(SB), Y0, Y1
-	VMOVUPS   kc2d00000<>+0(SB), Y2
-	VMAXPS    Y1, Y2, Y2
-	VMULPS    k3fb8aa3b<>+0(SB), Y2, Y1
-	VADDPS    k4b400000<>+0(SB), Y1, Y1
-	VSUBPS    k4b400000<>+0(SB), Y1, Y3
-	VMULPS    k3f318000<>+0(SB), Y3, Y4
-	VSUBPS    Y4, Y2, Y2
-	VMULPS    kb95e8083<>+0(SB), Y3, Y3
-	VSUBPS    Y3, Y2, Y2
+	VCMPPS    $0x11, k00800000<>+0(SB), Y0, Y1
+	VMULPS    k4b000000<>+0(SB), Y0, Y2
+	VBLENDVPS Y1, Y2, Y0, Y2
+	VPSUBD    k3f3504f3<>+0(SB), Y2, Y3
+	VPSRAD    $0x17, Y3, Y3
+	VPSLLD    $0x17, Y3, Y4
+	VPSUBD    Y4, Y2, Y4
+	VCVTDQ2PS Y3, Y2
+	VANDPS    k41b80000<>+0(SB), Y1, Y1
+	VSUBPS    Y1, Y2, Y1
+	VSUBPS    k3f800000<>+0(SB), Y4, Y2
 	VMULPS    Y2, Y2, Y3
-	VMOVUPS   k39506967<>+0(SB), Y4
+	VMOVUPS   k3d9021bb<>+0(SB), Y4
 	VMULPS    Y2, Y4, Y4
-	VADDPS    k3ab743ce<>+0(SB), Y4, Y4
+	VADDPS    kbdebd1b8<>+0(SB), Y4, Y4
 	VMULPS    Y2, Y4, Y4
-	VADDPS    k3c088908<>+0(SB), Y4, Y4
+	VADDPS    k3def251a<>+0(SB), Y4, Y4
 	VMULPS    Y2, Y4, Y4
-	VADDPS    k3d2aa9c1<>+0(SB), Y4, Y4
+	VADDPS    kbdfe5d4f<>+0(SB), Y4, Y4
 	VMULPS    Y2, Y4, Y4
-	VADDPS    k3e2aaaaa<>+0(SB), Y4, Y4
+	VADDPS    k3e11e9bf<>+0(SB), Y4, Y4
 	VMULPS    Y2, Y4, Y4
-	VADDPS    k3f000000<>+0(SB), Y4, Y4
-	VMULPS    Y4, Y3, Y3
-	VADDPS    Y2, Y3, Y2
-	VADDPS    k3f800000<>+0(SB), Y2, Y2
-	VPSUBD    k4b400000<>+0(SB), Y1, Y1
-	VPSRAD    $0x01, Y1, Y3
-	VPSUBD    Y3, Y1, Y1
-	VPADDD    k0000007f<>+0(SB), Y3, Y3
-	VPSLLD    $0x17, Y3, Y3
-	VMULPS    Y3, Y2, Y2
-	VPADDD    k0000007f<>+0(SB), Y1, Y1
-	VPSLLD    $0x17, Y1, Y1
-	VMULPS    Y1, Y2, Y1
-	VMOVUPS   k3f800000<>+0(SB), Y2
-	VBLENDVPS Y0, Y1, Y2, Y0
+	VADDPS    kbe2aae50<>+0(SB), Y4, Y4
+	VMULPS    Y2, Y4, Y4
+	VADDPS    k3e4cceac<>+0(SB), Y4, Y4
+	VMULPS    Y2, Y4, Y4
+	VADDPS    kbe7ffffc<>+0(SB), Y4, Y4
+	VMULPS    Y2, Y4, Y4
+	VADDPS    k3eaaaaaa<>+0(SB), Y4, Y4
+	VMULPS    Y2, Y4, Y4
+	VMULPS    Y3, Y4, Y4
+	VMULPS    kb95e8083<>+0(SB), Y1, Y5
+	VADDPS    Y5, Y4, Y4
+	VMULPS    k3f000000<>+0(SB), Y3, Y3
+	VSUBPS    Y3, Y4, Y3
+	VADDPS    Y3, Y2, Y2
+	VMULPS    k3f318000<>+0(SB), Y1, Y1
 	VADDPS    Y1, Y2, Y1
-	VDIVPS    Y1, Y0, Y0
+	VCMPPS    $0x00, k7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS Y2, Y0, Y1, Y1
+	VCMPPS    $0x00, k00000000<>+0(SB), Y0, Y2
+	VBLENDVPS Y2, kff800000<>+0(SB), Y1, Y1
+	VCMPPS    $0x19, k00000000<>+0(SB), Y0, Y0
+	VORPS     Y0, Y1, Y0
 	VMOVUPS   Y0, (AX)(BX*4)
 	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	CMPQ      BX, SI
+	JNE       loop
 
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VCMPPS       $0x11, k00800000<>+0(SB), Y0, Y1
+	VMULPS       k4b000000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y1, Y2, Y0, Y2
+	VPSUBD       k3f3504f3<>+0(SB), Y2, Y3
+	VPSRAD       $0x17, Y3, Y3
+	VPSLLD       $0x17, Y3, Y4
+	VPSUBD       Y4, Y2, Y4
+	VCVTDQ2PS    Y3, Y2
+	VANDPS       k41b80000<>+0(SB), Y1, Y1
+	VSUBPS       Y1, Y2, Y1
+	VSUBPS       k3f800000<>+0(SB), Y4, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      k3d9021bb<>+0(SB), Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbdebd1b8<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3def251a<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbdfe5d4f<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3e11e9bf<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbe2aae50<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3e4cceac<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       kbe7ffffc<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VADDPS       k3eaaaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y2, Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VMULPS       kb95e8083<>+0(SB), Y1, Y5
+	VADDPS       Y5, Y4, Y4
+	VMULPS       k3f000000<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	VMULPS       k3f318000<>+0(SB), Y1, Y1
+	VADDPS       Y1, Y2, Y1
+	VCMPPS       $0x00, k7f800000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y2, Y0, Y1, Y1
+	VCMPPS       $0x00, k00000000<>+0(SB), Y0, Y2
+	VBLENDVPS    Y2, kff800000<>+0(SB), Y1, Y1
+	VCMPPS       $0x19, k00000000<>+0(SB), Y0, Y0
+	VORPS        Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip2_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip2_4:
+	TESTB   $0x02, DL
+	JZ      skip2_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip2_2:
+	TESTB  $0x01, DL
+	JZ     skip2_1
+	VMOVSS X0, (AX)
+
+skip2_1:
+done:
+	VZEROUPPER
+	RET
+
+DATA k00800000<>+0(SB)/4, $0x00800000
+DATA k00800000<>+4(SB)/4, $0x00800000
+DATA k00800000<>+8(SB)/4, $0x00800000
+DATA k00800000<>+12(SB)/4, $0x00800000
+DATA k00800000<>+16(SB)/4, $0x00800000
+DATA k00800000<>+20(SB)/4, $0x00800000
+DATA k00800000<>+24(SB)/4, $0x00800000
+DATA k00800000<>+28(SB)/4, $0x00800000
+GLOBL k00800000<>(SB), RODATA|NOPTR, $32
+
+DATA k4b000000<>+0(SB)/4, $0x4b000000
+DATA k4b000000<>+4(SB)/4, $0x4b000000
+DATA k4b000000<>+8(SB)/4, $0x4b000000
+DATA k4b000000<>+12(SB)/4, $0x4b000000
+DATA k4b000000<>+16(SB)/4, $0x4b000000
+DATA k4b000000<>+20(SB)/4, $0x4b000000
+DATA k4b000000<>+24(SB)/4, $0x4b000000
+DATA k4b000000<>+28(SB)/4, $0x4b000000
+GLOBL k4b000000<>(SB), RODATA|NOPTR, $32
+
+DATA k3f3504f3<>+0(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+4(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+8(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+12(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+16(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+20(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+24(SB)/4, $0x3f3504f3
+DATA k3f3504f3<>+28(SB)/4, $0x3f3504f3
+GLOBL k3f3504f3<>(SB), RODATA|NOPTR, $32
+
+DATA k41b80000<>+0(SB)/4, $0x41b80000
+DATA k41b80000<>+4(SB)/4, $0x41b80000
+DATA k41b80000<>+8(SB)/4, $0x41b80000
+DATA k41b80000<>+12(SB)/4, $0x41b80000
+DATA k41b80000<>+16(SB)/4, $0x41b80000
+DATA k41b80000<>+20(SB)/4, $0x41b80000
+DATA k41b80000<>+24(SB)/4, $0x41b80000
+DATA k41b80000<>+28(SB)/4, $0x41b80000
+GLOBL k41b80000<>(SB), RODATA|NOPTR, $32
+
+DATA k3d9021bb<>+0(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+4(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+8(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+12(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+16(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+20(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+24(SB)/4, $0x3d9021bb
+DATA k3d9021bb<>+28(SB)/4, $0x3d9021bb
+GLOBL k3d9021bb<>(SB), RODATA|NOPTR, $32
+
+DATA kbdebd1b8<>+0(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+4(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+8(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+12(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+16(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+20(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+24(SB)/4, $0xbdebd1b8
+DATA kbdebd1b8<>+28(SB)/4, $0xbdebd1b8
+GLOBL kbdebd1b8<>(SB), RODATA|NOPTR, $32
+
+DATA k3def251a<>+0(SB)/4, $0x3def251a
+DATA k3def251a<>+4(SB)/4, $0x3def251a
+DATA k3def251a<>+8(SB)/4, $0x3def251a
+DATA k3def251a<>+12(SB)/4, $0x3def251a
+DATA k3def251a<>+16(SB)/4, $0x3def251a
+DATA k3def251a<>+20(SB)/4, $0x3def251a
+DATA k3def251a<>+24(SB)/4, $0x3def251a
+DATA k3def251a<>+28(SB)/4, $0x3def251a
+GLOBL k3def251a<>(SB), RODATA|NOPTR, $32
+
+DATA kbdfe5d4f<>+0(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+4(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+8(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+12(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+16(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+20(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+24(SB)/4, $0xbdfe5d4f
+DATA kbdfe5d4f<>+28(SB)/4, $0xbdfe5d4f
+GLOBL kbdfe5d4f<>(SB), RODATA|NOPTR, $32
+
+DATA k3e11e9bf<>+0(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+4(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+8(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+12(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+16(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+20(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+24(SB)/4, $0x3e11e9bf
+DATA k3e11e9bf<>+28(SB)/4, $0x3e11e9bf
+GLOBL k3e11e9bf<>(SB), RODATA|NOPTR, $32
+
+DATA kbe2aae50<>+0(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+4(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+8(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+12(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+16(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+20(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+24(SB)/4, $0xbe2aae50
+DATA kbe2aae50<>+28(SB)/4, $0xbe2aae50
+GLOBL kbe2aae50<>(SB), RODATA|NOPTR, $32
+
+DATA k3e4cceac<>+0(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+4(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+8(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+12(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+16(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+20(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+24(SB)/4, $0x3e4cceac
+DATA k3e4cceac<>+28(SB)/4, $0x3e4cceac
+GLOBL k3e4cceac<>(SB), RODATA|NOPTR, $32
+
+DATA kbe7ffffc<>+0(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+4(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+8(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+12(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+16(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+20(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+24(SB)/4, $0xbe7ffffc
+DATA kbe7ffffc<>+28(SB)/4, $0xbe7ffffc
+GLOBL kbe7ffffc<>(SB), RODATA|NOPTR, $32
+
+DATA k3eaaaaaa<>+0(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+4(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+8(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+12(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+16(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+20(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+24(SB)/4, $0x3eaaaaaa
+DATA k3eaaaaaa<>+28(SB)/4, $0x3eaaaaaa
+GLOBL k3eaaaaaa<>(SB), RODATA|NOPTR, $32
+
+DATA k7f800000<>+0(SB)/4, $0x7f800000
+DATA k7f800000<>+4(SB)/4, $0x7f800000
+DATA k7f800000<>+8(SB)/4, $0x7f800000
+DATA k7f800000<>+12(SB)/4, $0x7f800000
+DATA k7f800000<>+16(SB)/4, $0x7f800000
+DATA k7f800000<>+20(SB)/4, $0x7f800000
+DATA k7f800000<>+24(SB)/4, $0x7f800000
+DATA k7f800000<>+28(SB)/4, $0x7f800000
+GLOBL k7f800000<>(SB), RODATA|NOPTR, $32
+
+DATA k00000000<>+0(SB)/4, $0x00000000
+DATA k00000000<>+4(SB)/4, $0x00000000
+DATA k00000000<>+8(SB)/4, $0x00000000
+DATA k00000000<>+12(SB)/4, $0x00000000
+DATA k00000000<>+16(SB)/4, $0x00000000
+DATA k00000000<>+20(SB)/4, $0x00000000
+DATA k00000000<>+24(SB)/4, $0x00000000
+DATA k00000000<>+28(SB)/4, $0x00000000
+GLOBL k00000000<>(SB), RODATA|NOPTR, $32
+
+DATA kff800000<>+0(SB)/4, $0xff800000
+DATA kff800000<>+4(SB)/4, $0xff800000
+DATA kff800000<>+8(SB)/4, $0xff800000
+DATA kff800000<>+12(SB)/4, $0xff800000
+DATA kff800000<>+16(SB)/4, $0xff800000
+DATA kff800000<>+20(SB)/4, $0xff800000
+DATA kff800000<>+24(SB)/4, $0xff800000
+DATA kff800000<>+28(SB)/4, $0xff800000
+GLOBL kff800000<>(SB), RODATA|NOPTR, $32
+
+// func softplusAVX(out *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·softplusAVX(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
+
+loop:
+	VMOVUPS (CX)(BX*4), Y0
+	VCMPPS  $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS Y0, Y1, Y1
+	VORPS   k80000000<>+0(SB), Y0, Y0
+	VMOVUPS kc2d00000<>+0(SB), Y2
+	VMAXPS  Y0, Y2, Y0
+	VMULPS  k3fb8aa3b<>+0(SB), Y0, Y2
+	VADDPS  k4b400000<>+0(SB), Y2, Y2
+	VSUBPS  k4b400000<>+0(SB), Y2, Y3
+	VMULPS  k3f318000<>+0(SB), Y3, Y4
+	VSUBPS  Y4, Y0, Y0
+	VMULPS  kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS  Y3, Y0, Y0
+	VMULPS  Y0, Y0, Y3
+	VMOVUPS k39506967<>+0(SB), Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  k3c088908<>+0(SB), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS  Y0, Y4, Y4
+	VADDPS  k3f000000<>+0(SB), Y4, Y4
+	VMULPS  Y4, Y3, Y3
+	VADDPS  Y0, Y3, Y0
+	VADDPS  k3f800000<>+0(SB), Y0, Y0
+	VPSUBD  k4b400000<>+0(SB), Y2, Y2
+	VPSRAD  $0x01, Y2, Y3
+	VPSUBD  Y3, Y2, Y2
+	VPADDD  k0000007f<>+0(SB), Y3, Y3
+	VPSLLD  $0x17, Y3, Y3
+	VMULPS  Y3, Y0, Y0
+	VPADDD  k0000007f<>+0(SB), Y2, Y2
+	VPSLLD  $0x17, Y2, Y2
+	VMULPS  Y2, Y0, Y0
+	VADDPS  k40000000<>+0(SB), Y0, Y2
+	VDIVPS  Y2, Y0, Y2
+	VMULPS  Y2, Y2, Y3
+	VMOVUPS k3e897acc<>+0(SB), Y4
+	VMULPS  Y3, Y4, Y4
+	VADDPS  k3e90924e<>+0(SB), Y4, Y4
+	VMULPS  Y3, Y4, Y4
+	VADDPS  k3eccd6b6<>+0(SB), Y4, Y4
+	VMULPS  Y3, Y4, Y4
+	VADDPS  k3f2aaaa6<>+0(SB), Y4, Y4
+	VMULPS  Y4, Y3, Y3
+	VSUBPS  Y3, Y0, Y3
+	VMULPS  Y3, Y2, Y2
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y0, Y1, Y0
+	VMOVUPS Y0, (AX)(BX*4)
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
+	VANDNPS      Y0, Y1, Y1
+	VORPS        k80000000<>+0(SB), Y0, Y0
+	VMOVUPS      kc2d00000<>+0(SB), Y2
+	VMAXPS       Y0, Y2, Y0
+	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y2
+	VADDPS       k4b400000<>+0(SB), Y2, Y2
+	VSUBPS       k4b400000<>+0(SB), Y2, Y3
+	VMULPS       k3f318000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMULPS       kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      k39506967<>+0(SB), Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3c088908<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y0, Y4, Y4
+	VADDPS       k3f000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y0, Y3, Y0
+	VADDPS       k3f800000<>+0(SB), Y0, Y0
+	VPSUBD       k4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y0, Y0
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y0, Y0
+	VADDPS       k40000000<>+0(SB), Y0, Y2
+	VDIVPS       Y2, Y0, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      k3e897acc<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3e90924e<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3eccd6b6<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3f2aaaa6<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VSUBPS       Y3, Y0, Y3
+	VMULPS       Y3, Y2, Y2
+	VSUBPS       Y2, Y0, Y0
+	VADDPS       Y0, Y1, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip3_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip3_4:
+	TESTB   $0x02, DL
+	JZ      skip3_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip3_2:
+	TESTB  $0x01, DL
+	JZ     skip3_1
+	VMOVSS X0, (AX)
+
+skip3_1:
 done:
 	VZEROUPPER
 	RET
@@ -269,6 +758,328 @@ DATA k80000000<>+24(SB)/4, $0x80000000
 DATA k80000000<>+28(SB)/4, $0x80000000
 GLOBL k80000000<>(SB), RODATA|NOPTR, $32
 
+DATA k40000000<>+0(SB)/4, $0x40000000
+DATA k40000000<>+4(SB)/4, $0x40000000
+DATA k40000000<>+8(SB)/4, $0x40000000
+DATA k40000000<>+12(SB)/4, $0x40000000
+DATA k40000000<>+16(SB)/4, $0x40000000
+DATA k40000000<>+20(SB)/4, $0x40000000
+DATA k40000000<>+24(SB)/4, $0x40000000
+DATA k40000000<>+28(SB)/4, $0x40000000
+GLOBL k40000000<>(SB), RODATA|NOPTR, $32
+
+DATA k3e897acc<>+0(SB)/4, $0x3e897acc
+DATA k3e897acc<>+4(SB)/4, $0x3e897acc
+DATA k3e897acc<>+8(SB)/4, $0x3e897acc
+DATA k3e897acc<>+12(SB)/4, $0x3e897acc
+DATA k3e897acc<>+16(SB)/4, $0x3e897acc
+DATA k3e897acc<>+20(SB)/4, $0x3e897acc
+DATA k3e897acc<>+24(SB)/4, $0x3e897acc
+DATA k3e897acc<>+28(SB)/4, $0x3e897acc
+GLOBL k3e897acc<>(SB), RODATA|NOPTR, $32
+
+DATA k3e90924e<>+0(SB)/4, $0x3e90924e
+DATA k3e90924e<>+4(SB)/4, $0x3e90924e
+DATA k3e90924e<>+8(SB)/4, $0x3e90924e
+DATA k3e90924e<>+12(SB)/4, $0x3e90924e
+DATA k3e90924e<>+16(SB)/4, $0x3e90924e
+DATA k3e90924e<>+20(SB)/4, $0x3e90924e
+DATA k3e90924e<>+24(SB)/4, $0x3e90924e
+DATA k3e90924e<>+28(SB)/4, $0x3e90924e
+GLOBL k3e90924e<>(SB), RODATA|NOPTR, $32
+
+DATA k3eccd6b6<>+0(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+4(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+8(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+12(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+16(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+20(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+24(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+28(SB)/4, $0x3eccd6b6
+GLOBL k3eccd6b6<>(SB), RODATA|NOPTR, $32
+
+DATA k3f2aaaa6<>+0(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+4(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+8(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+12(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+16(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+20(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+24(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+28(SB)/4, $0x3f2aaaa6
+GLOBL k3f2aaaa6<>(SB), RODATA|NOPTR, $32
+
+// func logisticGradAVX(out *float32, z *float32, y *float32, n int, alpha float32)
+// Requires: AVX, AVX2
+TEXT ·logisticGradAVX(SB), NOSPLIT, $0-36
+	MOVQ         out+0(FP), AX
+	MOVQ         z+8(FP), CX
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), BX
+	VBROADCASTSS alpha+32(FP), Y0
+	XORQ         SI, SI
+	MOVQ         BX, DI
+	ANDQ         $-8, DI
+	JZ           tail
+
+loop:
+	VMOVUPS   (CX)(SI*4), Y1
+	VMOVUPS   (DX)(SI*4), Y2
+	VORPS     k80000000<>+0(SB), Y1, Y3
+	VMOVUPS   kc2d00000<>+0(SB), Y4
+	VMAXPS    Y3, Y4, Y3
+	VMULPS    k3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS    k4b400000<>+0(SB), Y4, Y4
+	VSUBPS    k4b400000<>+0(SB), Y4, Y5
+	VMULPS    k3f318000<>+0(SB), Y5, Y6
+	VSUBPS    Y6, Y3, Y3
+	VMULPS    kb95e8083<>+0(SB), Y5, Y5
+	VSUBPS    Y5, Y3, Y3
+	VMULPS    Y3, Y3, Y5
+	VMOVUPS   k39506967<>+0(SB), Y6
+	VMULPS    Y3, Y6, Y6
+	VADDPS    k3ab743ce<>+0(SB), Y6, Y6
+	VMULPS    Y3, Y6, Y6
+	VADDPS    k3c088908<>+0(SB), Y6, Y6
+	VMULPS    Y3, Y6, Y6
+	VADDPS    k3d2aa9c1<>+0(SB), Y6, Y6
+	VMULPS    Y3, Y6, Y6
+	VADDPS    k3e2aaaaa<>+0(SB), Y6, Y6
+	VMULPS    Y3, Y6, Y6
+	VADDPS    k3f000000<>+0(SB), Y6, Y6
+	VMULPS    Y6, Y5, Y5
+	VADDPS    Y3, Y5, Y3
+	VADDPS    k3f800000<>+0(SB), Y3, Y3
+	VPSUBD    k4b400000<>+0(SB), Y4, Y4
+	VPSRAD    $0x01, Y4, Y5
+	VPSUBD    Y5, Y4, Y4
+	VPADDD    k0000007f<>+0(SB), Y5, Y5
+	VPSLLD    $0x17, Y5, Y5
+	VMULPS    Y5, Y3, Y3
+	VPADDD    k0000007f<>+0(SB), Y4, Y4
+	VPSLLD    $0x17, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VMOVUPS   k3f800000<>+0(SB), Y4
+	VSUBPS    Y2, Y4, Y5
+	VBLENDVPS Y1, Y3, Y4, Y6
+	VMULPS    Y6, Y5, Y5
+	VBLENDVPS Y1, Y4, Y3, Y1
+	VMULPS    Y1, Y2, Y1
+	VSUBPS    Y1, Y5, Y1
+	VADDPS    Y3, Y4, Y2
+	VDIVPS    Y2, Y1, Y1
+	VMULPS    Y0, Y1, Y1
+	VMOVUPS   Y1, (AX)(SI*4)
+	ADDQ      $0x08, SI
+	CMPQ      SI, DI
+	JNE       loop
+
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y1
+	VMASKMOVPS   (CX)(SI*4), Y1, Y2
+	VMASKMOVPS   (DX)(SI*4), Y1, Y1
+	VORPS        k80000000<>+0(SB), Y2, Y3
+	VMOVUPS      kc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       k3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS       k4b400000<>+0(SB), Y4, Y4
+	VSUBPS       k4b400000<>+0(SB), Y4, Y5
+	VMULPS       k3f318000<>+0(SB), Y5, Y6
+	VSUBPS       Y6, Y3, Y3
+	VMULPS       kb95e8083<>+0(SB), Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      k39506967<>+0(SB), Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3ab743ce<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3c088908<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3d2aa9c1<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3e2aaaaa<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3f000000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       Y3, Y5, Y3
+	VADDPS       k3f800000<>+0(SB), Y3, Y3
+	VPSUBD       k4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      k3f800000<>+0(SB), Y4
+	VSUBPS       Y1, Y4, Y5
+	VBLENDVPS    Y2, Y3, Y4, Y6
+	VMULPS       Y6, Y5, Y5
+	VBLENDVPS    Y2, Y4, Y3, Y2
+	VMULPS       Y2, Y1, Y1
+	VSUBPS       Y1, Y5, Y1
+	VADDPS       Y3, Y4, Y2
+	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y0, Y1, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip4_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip4_4:
+	TESTB   $0x02, BL
+	JZ      skip4_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip4_2:
+	TESTB  $0x01, BL
+	JZ     skip4_1
+	VMOVSS X0, (AX)
+
+skip4_1:
+done:
+	VZEROUPPER
+	RET
+
+// func sigmoidAVX(out *float32, x *float32, n int)
+// Requires: AVX, AVX2
+TEXT ·sigmoidAVX(SB), NOSPLIT, $0-24
+	MOVQ out+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
+
+loop:
+	VMOVUPS   (CX)(BX*4), Y0
+	VORPS     k80000000<>+0(SB), Y0, Y1
+	VMOVUPS   kc2d00000<>+0(SB), Y2
+	VMAXPS    Y1, Y2, Y1
+	VMULPS    k3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS    k4b400000<>+0(SB), Y2, Y2
+	VSUBPS    k4b400000<>+0(SB), Y2, Y3
+	VMULPS    k3f318000<>+0(SB), Y3, Y4
+	VSUBPS    Y4, Y1, Y1
+	VMULPS    kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS    Y3, Y1, Y1
+	VMULPS    Y1, Y1, Y3
+	VMOVUPS   k39506967<>+0(SB), Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    k3c088908<>+0(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS    Y1, Y4, Y4
+	VADDPS    k3f000000<>+0(SB), Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VADDPS    Y1, Y3, Y1
+	VADDPS    k3f800000<>+0(SB), Y1, Y1
+	VPSUBD    k4b400000<>+0(SB), Y2, Y2
+	VPSRAD    $0x01, Y2, Y3
+	VPSUBD    Y3, Y2, Y2
+	VPADDD    k0000007f<>+0(SB), Y3, Y3
+	VPSLLD    $0x17, Y3, Y3
+	VMULPS    Y3, Y1, Y1
+	VPADDD    k0000007f<>+0(SB), Y2, Y2
+	VPSLLD    $0x17, Y2, Y2
+	VMULPS    Y2, Y1, Y1
+	VMOVUPS   k3f800000<>+0(SB), Y2
+	VBLENDVPS Y0, Y1, Y2, Y0
+	VADDPS    Y1, Y2, Y1
+	VDIVPS    Y1, Y0, Y0
+	VMOVUPS   Y0, (AX)(BX*4)
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y0, Y1
+	VMOVUPS      kc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       k3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS       k4b400000<>+0(SB), Y2, Y2
+	VSUBPS       k4b400000<>+0(SB), Y2, Y3
+	VMULPS       k3f318000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      k39506967<>+0(SB), Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3c088908<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3f000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VADDPS       k3f800000<>+0(SB), Y1, Y1
+	VPSUBD       k4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y1, Y2, Y0
+	VADDPS       Y1, Y2, Y1
+	VDIVPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip5_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip5_4:
+	TESTB   $0x02, DL
+	JZ      skip5_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip5_2:
+	TESTB  $0x01, DL
+	JZ     skip5_1
+	VMOVSS X0, (AX)
+
+skip5_1:
+done:
+	VZEROUPPER
+	RET
+
 // func siluAVX(out *float32, x *float32, n int)
 // Requires: AVX, AVX2
 TEXT ·siluAVX(SB), NOSPLIT, $0-24
@@ -276,45 +1087,46 @@ TEXT ·siluAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS   (CX)(BX*4), Y0
 	VORPS     k80000000<>+0(SB), Y0, Y1
 	VMOVUPS   kc2d00000<>+0(SB), Y2
-	VMAXPS    Y1, Y2, Y2
-	VMULPS    k3fb8aa3b<>+0(SB), Y2, Y1
-	VADDPS    k4b400000<>+0(SB), Y1, Y1
-	VSUBPS    k4b400000<>+0(SB), Y1, Y3
+	VMAXPS    Y1, Y2, Y1
+	VMULPS    k3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS    k4b400000<>+0(SB), Y2, Y2
+	VSUBPS    k4b400000<>+0(SB), Y2, Y3
 	VMULPS    k3f318000<>+0(SB), Y3, Y4
-	VSUBPS    Y4, Y2, Y2
+	VSUBPS    Y4, Y1, Y1
 	VMULPS    kb95e8083<>+0(SB), Y3, Y3
-	VSUBPS    Y3, Y2, Y2
-	VMULPS    Y2, Y2, Y3
+	VSUBPS    Y3, Y1, Y1
+	VMULPS    Y1, Y1, Y3
 	VMOVUPS   k39506967<>+0(SB), Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3ab743ce<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3c088908<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3d2aa9c1<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3e2aaaaa<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3f000000<>+0(SB), Y4, Y4
 	VMULPS    Y4, Y3, Y3
-	VADDPS    Y2, Y3, Y2
-	VADDPS    k3f800000<>+0(SB), Y2, Y2
-	VPSUBD    k4b400000<>+0(SB), Y1, Y1
-	VPSRAD    $0x01, Y1, Y3
-	VPSUBD    Y3, Y1, Y1
+	VADDPS    Y1, Y3, Y1
+	VADDPS    k3f800000<>+0(SB), Y1, Y1
+	VPSUBD    k4b400000<>+0(SB), Y2, Y2
+	VPSRAD    $0x01, Y2, Y3
+	VPSUBD    Y3, Y2, Y2
 	VPADDD    k0000007f<>+0(SB), Y3, Y3
 	VPSLLD    $0x17, Y3, Y3
-	VMULPS    Y3, Y2, Y2
-	VPADDD    k0000007f<>+0(SB), Y1, Y1
-	VPSLLD    $0x17, Y1, Y1
-	VMULPS    Y1, Y2, Y1
+	VMULPS    Y3, Y1, Y1
+	VPADDD    k0000007f<>+0(SB), Y2, Y2
+	VPSLLD    $0x17, Y2, Y2
+	VMULPS    Y2, Y1, Y1
 	VMOVUPS   k3f800000<>+0(SB), Y2
 	VBLENDVPS Y0, Y1, Y2, Y3
 	VADDPS    Y1, Y2, Y1
@@ -322,9 +1134,78 @@ loop:
 	VMULPS    Y1, Y0, Y0
 	VMOVUPS   Y0, (AX)(BX*4)
 	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	CMPQ      BX, SI
+	JNE       loop
 
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y0, Y1
+	VMOVUPS      kc2d00000<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMULPS       k3fb8aa3b<>+0(SB), Y1, Y2
+	VADDPS       k4b400000<>+0(SB), Y2, Y2
+	VSUBPS       k4b400000<>+0(SB), Y2, Y3
+	VMULPS       k3f318000<>+0(SB), Y3, Y4
+	VSUBPS       Y4, Y1, Y1
+	VMULPS       kb95e8083<>+0(SB), Y3, Y3
+	VSUBPS       Y3, Y1, Y1
+	VMULPS       Y1, Y1, Y3
+	VMOVUPS      k39506967<>+0(SB), Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3ab743ce<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3c088908<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3d2aa9c1<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3e2aaaaa<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3f000000<>+0(SB), Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VADDPS       Y1, Y3, Y1
+	VADDPS       k3f800000<>+0(SB), Y1, Y1
+	VPSUBD       k4b400000<>+0(SB), Y2, Y2
+	VPSRAD       $0x01, Y2, Y3
+	VPSUBD       Y3, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y1, Y1
+	VPADDD       k0000007f<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y1, Y1
+	VMOVUPS      k3f800000<>+0(SB), Y2
+	VBLENDVPS    Y0, Y1, Y2, Y3
+	VADDPS       Y1, Y2, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip6_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip6_4:
+	TESTB   $0x02, DL
+	JZ      skip6_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip6_2:
+	TESTB  $0x01, DL
+	JZ     skip6_1
+	VMOVSS X0, (AX)
+
+skip6_1:
 done:
 	VZEROUPPER
 	RET
@@ -337,46 +1218,47 @@ TEXT ·siluGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS   (CX)(SI*4), Y0
 	VMOVUPS   (DX)(SI*4), Y1
 	VORPS     k80000000<>+0(SB), Y0, Y2
 	VMOVUPS   kc2d00000<>+0(SB), Y3
-	VMAXPS    Y2, Y3, Y3
-	VMULPS    k3fb8aa3b<>+0(SB), Y3, Y2
-	VADDPS    k4b400000<>+0(SB), Y2, Y2
-	VSUBPS    k4b400000<>+0(SB), Y2, Y4
+	VMAXPS    Y2, Y3, Y2
+	VMULPS    k3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS    k4b400000<>+0(SB), Y3, Y3
+	VSUBPS    k4b400000<>+0(SB), Y3, Y4
 	VMULPS    k3f318000<>+0(SB), Y4, Y5
-	VSUBPS    Y5, Y3, Y3
+	VSUBPS    Y5, Y2, Y2
 	VMULPS    kb95e8083<>+0(SB), Y4, Y4
-	VSUBPS    Y4, Y3, Y3
-	VMULPS    Y3, Y3, Y4
+	VSUBPS    Y4, Y2, Y2
+	VMULPS    Y2, Y2, Y4
 	VMOVUPS   k39506967<>+0(SB), Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3c088908<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3f000000<>+0(SB), Y5, Y5
 	VMULPS    Y5, Y4, Y4
-	VADDPS    Y3, Y4, Y3
-	VADDPS    k3f800000<>+0(SB), Y3, Y3
-	VPSUBD    k4b400000<>+0(SB), Y2, Y2
-	VPSRAD    $0x01, Y2, Y4
-	VPSUBD    Y4, Y2, Y2
+	VADDPS    Y2, Y4, Y2
+	VADDPS    k3f800000<>+0(SB), Y2, Y2
+	VPSUBD    k4b400000<>+0(SB), Y3, Y3
+	VPSRAD    $0x01, Y3, Y4
+	VPSUBD    Y4, Y3, Y3
 	VPADDD    k0000007f<>+0(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
-	VMULPS    Y4, Y3, Y3
-	VPADDD    k0000007f<>+0(SB), Y2, Y2
-	VPSLLD    $0x17, Y2, Y2
-	VMULPS    Y2, Y3, Y2
+	VMULPS    Y4, Y2, Y2
+	VPADDD    k0000007f<>+0(SB), Y3, Y3
+	VPSLLD    $0x17, Y3, Y3
+	VMULPS    Y3, Y2, Y2
 	VMOVUPS   k3f800000<>+0(SB), Y3
 	VBLENDVPS Y0, Y2, Y3, Y4
 	VADDPS    Y2, Y3, Y2
@@ -389,9 +1271,84 @@ loop:
 	VMULPS    Y0, Y1, Y0
 	VMOVUPS   Y0, (AX)(SI*4)
 	ADDQ      $0x08, SI
-	DECQ      BX
-	JNZ       loop
+	CMPQ      SI, DI
+	JNE       loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y1, Y2
+	VMOVUPS      kc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS       k4b400000<>+0(SB), Y3, Y3
+	VSUBPS       k4b400000<>+0(SB), Y3, Y4
+	VMULPS       k3f318000<>+0(SB), Y4, Y5
+	VSUBPS       Y5, Y2, Y2
+	VMULPS       kb95e8083<>+0(SB), Y4, Y4
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y2, Y4, Y2
+	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VPSUBD       k4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VBLENDVPS    Y1, Y2, Y3, Y4
+	VADDPS       Y2, Y3, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VMULPS       Y2, Y0, Y0
+	VSUBPS       Y2, Y3, Y2
+	VMULPS       Y2, Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip7_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip7_4:
+	TESTB   $0x02, BL
+	JZ      skip7_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip7_2:
+	TESTB  $0x01, BL
+	JZ     skip7_1
+	VMOVSS X0, (AX)
+
+skip7_1:
 done:
 	VZEROUPPER
 	RET
@@ -403,46 +1360,47 @@ TEXT ·tanhAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS   (CX)(BX*4), Y0
 	VORPS     k80000000<>+0(SB), Y0, Y1
 	VADDPS    Y1, Y1, Y2
 	VMOVUPS   kc2d00000<>+0(SB), Y3
-	VMAXPS    Y2, Y3, Y3
-	VMULPS    k3fb8aa3b<>+0(SB), Y3, Y2
-	VADDPS    k4b400000<>+0(SB), Y2, Y2
-	VSUBPS    k4b400000<>+0(SB), Y2, Y4
+	VMAXPS    Y2, Y3, Y2
+	VMULPS    k3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS    k4b400000<>+0(SB), Y3, Y3
+	VSUBPS    k4b400000<>+0(SB), Y3, Y4
 	VMULPS    k3f318000<>+0(SB), Y4, Y5
-	VSUBPS    Y5, Y3, Y3
+	VSUBPS    Y5, Y2, Y2
 	VMULPS    kb95e8083<>+0(SB), Y4, Y4
-	VSUBPS    Y4, Y3, Y3
-	VMULPS    Y3, Y3, Y4
+	VSUBPS    Y4, Y2, Y2
+	VMULPS    Y2, Y2, Y4
 	VMOVUPS   k39506967<>+0(SB), Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3c088908<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3f000000<>+0(SB), Y5, Y5
 	VMULPS    Y5, Y4, Y4
-	VADDPS    Y3, Y4, Y3
-	VADDPS    k3f800000<>+0(SB), Y3, Y3
-	VPSUBD    k4b400000<>+0(SB), Y2, Y2
-	VPSRAD    $0x01, Y2, Y4
-	VPSUBD    Y4, Y2, Y2
+	VADDPS    Y2, Y4, Y2
+	VADDPS    k3f800000<>+0(SB), Y2, Y2
+	VPSUBD    k4b400000<>+0(SB), Y3, Y3
+	VPSRAD    $0x01, Y3, Y4
+	VPSUBD    Y4, Y3, Y3
 	VPADDD    k0000007f<>+0(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
-	VMULPS    Y4, Y3, Y3
-	VPADDD    k0000007f<>+0(SB), Y2, Y2
-	VPSLLD    $0x17, Y2, Y2
-	VMULPS    Y2, Y3, Y2
+	VMULPS    Y4, Y2, Y2
+	VPADDD    k0000007f<>+0(SB), Y3, Y3
+	VPSLLD    $0x17, Y3, Y3
+	VMULPS    Y3, Y2, Y2
 	VMOVUPS   k3f800000<>+0(SB), Y3
 	VSUBPS    Y2, Y3, Y4
 	VADDPS    Y2, Y3, Y2
@@ -466,9 +1424,95 @@ loop:
 	VBLENDVPS Y1, Y0, Y2, Y0
 	VMOVUPS   Y0, (AX)(BX*4)
 	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	CMPQ      BX, SI
+	JNE       loop
 
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VORPS        k80000000<>+0(SB), Y0, Y1
+	VADDPS       Y1, Y1, Y2
+	VMOVUPS      kc2d00000<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y3
+	VADDPS       k4b400000<>+0(SB), Y3, Y3
+	VSUBPS       k4b400000<>+0(SB), Y3, Y4
+	VMULPS       k3f318000<>+0(SB), Y4, Y5
+	VSUBPS       Y5, Y2, Y2
+	VMULPS       kb95e8083<>+0(SB), Y4, Y4
+	VSUBPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y4
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VADDPS       Y2, Y4, Y2
+	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VPSUBD       k4b400000<>+0(SB), Y3, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VSUBPS       Y2, Y3, Y4
+	VADDPS       Y2, Y3, Y2
+	VDIVPS       Y2, Y4, Y2
+	VANDPS       k80000000<>+0(SB), Y0, Y3
+	VORPS        Y3, Y2, Y2
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      kbbbaf0ea<>+0(SB), Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3ca9134e<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       kbd5c1e2d<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       k3e088393<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y4
+	VADDPS       kbeaaaa99<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y4, Y3
+	VMULPS       Y0, Y3, Y3
+	VADDPS       Y0, Y3, Y0
+	VCMPPS       $0x1e, kbf200000<>+0(SB), Y1, Y1
+	VBLENDVPS    Y1, Y0, Y2, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip8_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip8_4:
+	TESTB   $0x02, DL
+	JZ      skip8_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip8_2:
+	TESTB  $0x01, DL
+	JZ     skip8_1
+	VMOVSS X0, (AX)
+
+skip8_1:
 done:
 	VZEROUPPER
 	RET
@@ -540,86 +1584,187 @@ TEXT ·geluAVX(SB), NOSPLIT, $0-24
 	MOVQ x+8(FP), CX
 	MOVQ n+16(FP), DX
 	XORQ BX, BX
-	SHRQ $0x03, DX
-	JZ   done
+	MOVQ DX, SI
+	ANDQ $-8, SI
+	JZ   tail
 
 loop:
 	VMOVUPS   (CX)(BX*4), Y0
 	VANDPS    k7fffffff<>+0(SB), Y0, Y1
 	VMOVUPS   k41680000<>+0(SB), Y2
-	VMINPS    Y1, Y2, Y2
-	VANDPS    kfffff000<>+0(SB), Y2, Y1
-	VSUBPS    Y1, Y2, Y3
-	VADDPS    Y1, Y2, Y4
+	VMINPS    Y1, Y2, Y1
+	VANDPS    kfffff000<>+0(SB), Y1, Y2
+	VSUBPS    Y2, Y1, Y3
+	VADDPS    Y2, Y1, Y4
 	VMULPS    Y4, Y3, Y3
 	VMULPS    kbf000000<>+0(SB), Y3, Y3
-	VMULPS    Y1, Y1, Y1
-	VMULPS    kbf000000<>+0(SB), Y1, Y1
-	VMULPS    k3fb8aa3b<>+0(SB), Y1, Y4
+	VMULPS    Y2, Y2, Y2
+	VMULPS    kbf000000<>+0(SB), Y2, Y2
+	VMULPS    k3fb8aa3b<>+0(SB), Y2, Y4
 	VADDPS    k4b400000<>+0(SB), Y4, Y4
 	VSUBPS    k4b400000<>+0(SB), Y4, Y5
 	VMULPS    k3f318000<>+0(SB), Y5, Y6
-	VSUBPS    Y6, Y1, Y1
+	VSUBPS    Y6, Y2, Y2
 	VMULPS    kb95e8083<>+0(SB), Y5, Y5
-	VSUBPS    Y5, Y1, Y1
-	VADDPS    Y3, Y1, Y1
-	VMULPS    Y1, Y1, Y3
+	VSUBPS    Y5, Y2, Y2
+	VADDPS    Y3, Y2, Y2
+	VMULPS    Y2, Y2, Y3
 	VMOVUPS   k39506967<>+0(SB), Y5
-	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3c088908<>+0(SB), Y5, Y5
-	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS    Y1, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3f000000<>+0(SB), Y5, Y5
 	VMULPS    Y5, Y3, Y3
-	VADDPS    Y1, Y3, Y1
-	VADDPS    k3f800000<>+0(SB), Y1, Y1
+	VADDPS    Y2, Y3, Y2
+	VADDPS    k3f800000<>+0(SB), Y2, Y2
 	VPSUBD    k4b400000<>+0(SB), Y4, Y3
 	VPSRAD    $0x01, Y3, Y4
 	VPSUBD    Y4, Y3, Y3
 	VPADDD    k0000007f<>+0(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
-	VMULPS    Y4, Y1, Y1
+	VMULPS    Y4, Y2, Y2
 	VPADDD    k0000007f<>+0(SB), Y3, Y3
 	VPSLLD    $0x17, Y3, Y3
-	VMULPS    Y3, Y1, Y1
+	VMULPS    Y3, Y2, Y2
 	VMOVUPS   k3f800000<>+0(SB), Y3
-	VMULPS    k3e99999a<>+0(SB), Y2, Y2
-	VADDPS    Y3, Y2, Y2
-	VDIVPS    Y2, Y3, Y2
+	VMULPS    k3e99999a<>+0(SB), Y1, Y1
+	VADDPS    Y3, Y1, Y1
+	VDIVPS    Y1, Y3, Y1
 	VMOVUPS   kbca8f2ba<>+0(SB), Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3de644e1<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    kbe69b119<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3e446386<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    kbda2a95c<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3dc4ee2c<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3da08aa7<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3de1c321<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3df4e211<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y4
+	VMULPS    Y1, Y4, Y4
 	VADDPS    k3df51e4c<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y4, Y2
-	VMULPS    Y1, Y2, Y1
+	VMULPS    Y1, Y4, Y1
+	VMULPS    Y2, Y1, Y1
 	VSUBPS    Y1, Y3, Y2
 	VBLENDVPS Y0, Y1, Y2, Y1
 	VMULPS    Y1, Y0, Y0
 	VMOVUPS   Y0, (AX)(BX*4)
 	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	CMPQ      BX, SI
+	JNE       loop
 
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y0
+	VMASKMOVPS   (CX)(BX*4), Y0, Y0
+	VANDPS       k7fffffff<>+0(SB), Y0, Y1
+	VMOVUPS      k41680000<>+0(SB), Y2
+	VMINPS       Y1, Y2, Y1
+	VANDPS       kfffff000<>+0(SB), Y1, Y2
+	VSUBPS       Y2, Y1, Y3
+	VADDPS       Y2, Y1, Y4
+	VMULPS       Y4, Y3, Y3
+	VMULPS       kbf000000<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y2, Y2
+	VMULPS       kbf000000<>+0(SB), Y2, Y2
+	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y4
+	VADDPS       k4b400000<>+0(SB), Y4, Y4
+	VSUBPS       k4b400000<>+0(SB), Y4, Y5
+	VMULPS       k3f318000<>+0(SB), Y5, Y6
+	VSUBPS       Y6, Y2, Y2
+	VMULPS       kb95e8083<>+0(SB), Y5, Y5
+	VSUBPS       Y5, Y2, Y2
+	VADDPS       Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y3
+	VMOVUPS      k39506967<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3c088908<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3f000000<>+0(SB), Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VADDPS       Y2, Y3, Y2
+	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VPSUBD       k4b400000<>+0(SB), Y4, Y3
+	VPSRAD       $0x01, Y3, Y4
+	VPSUBD       Y4, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y2, Y2
+	VPADDD       k0000007f<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y3
+	VMULPS       k3e99999a<>+0(SB), Y1, Y1
+	VADDPS       Y3, Y1, Y1
+	VDIVPS       Y1, Y3, Y1
+	VMOVUPS      kbca8f2ba<>+0(SB), Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3de644e1<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       kbe69b119<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3e446386<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       kbda2a95c<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3dc4ee2c<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3da08aa7<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3de1c321<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3df4e211<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y4
+	VADDPS       k3df51e4c<>+0(SB), Y4, Y4
+	VMULPS       Y1, Y4, Y1
+	VMULPS       Y2, Y1, Y1
+	VSUBPS       Y1, Y3, Y2
+	VBLENDVPS    Y0, Y1, Y2, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, DL
+	JZ           skip9_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip9_4:
+	TESTB   $0x02, DL
+	JZ      skip9_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip9_2:
+	TESTB  $0x01, DL
+	JZ     skip9_1
+	VMOVSS X0, (AX)
+
+skip9_1:
 done:
 	VZEROUPPER
 	RET
@@ -782,94 +1927,203 @@ TEXT ·geluGradAVX(SB), NOSPLIT, $0-32
 	MOVQ dy+16(FP), DX
 	MOVQ n+24(FP), BX
 	XORQ SI, SI
-	SHRQ $0x03, BX
-	JZ   done
+	MOVQ BX, DI
+	ANDQ $-8, DI
+	JZ   tail
 
 loop:
 	VMOVUPS   (CX)(SI*4), Y0
 	VMOVUPS   (DX)(SI*4), Y1
 	VANDPS    k7fffffff<>+0(SB), Y0, Y2
 	VMOVUPS   k41680000<>+0(SB), Y3
-	VMINPS    Y2, Y3, Y3
-	VANDPS    kfffff000<>+0(SB), Y3, Y2
-	VSUBPS    Y2, Y3, Y4
-	VADDPS    Y2, Y3, Y5
+	VMINPS    Y2, Y3, Y2
+	VANDPS    kfffff000<>+0(SB), Y2, Y3
+	VSUBPS    Y3, Y2, Y4
+	VADDPS    Y3, Y2, Y5
 	VMULPS    Y5, Y4, Y4
 	VMULPS    kbf000000<>+0(SB), Y4, Y4
-	VMULPS    Y2, Y2, Y2
-	VMULPS    kbf000000<>+0(SB), Y2, Y2
-	VMULPS    k3fb8aa3b<>+0(SB), Y2, Y5
+	VMULPS    Y3, Y3, Y3
+	VMULPS    kbf000000<>+0(SB), Y3, Y3
+	VMULPS    k3fb8aa3b<>+0(SB), Y3, Y5
 	VADDPS    k4b400000<>+0(SB), Y5, Y5
 	VSUBPS    k4b400000<>+0(SB), Y5, Y6
 	VMULPS    k3f318000<>+0(SB), Y6, Y7
-	VSUBPS    Y7, Y2, Y2
+	VSUBPS    Y7, Y3, Y3
 	VMULPS    kb95e8083<>+0(SB), Y6, Y6
-	VSUBPS    Y6, Y2, Y2
-	VADDPS    Y4, Y2, Y2
-	VMULPS    Y2, Y2, Y4
+	VSUBPS    Y6, Y3, Y3
+	VADDPS    Y4, Y3, Y3
+	VMULPS    Y3, Y3, Y4
 	VMOVUPS   k39506967<>+0(SB), Y6
-	VMULPS    Y2, Y6, Y6
+	VMULPS    Y3, Y6, Y6
 	VADDPS    k3ab743ce<>+0(SB), Y6, Y6
-	VMULPS    Y2, Y6, Y6
+	VMULPS    Y3, Y6, Y6
 	VADDPS    k3c088908<>+0(SB), Y6, Y6
-	VMULPS    Y2, Y6, Y6
+	VMULPS    Y3, Y6, Y6
 	VADDPS    k3d2aa9c1<>+0(SB), Y6, Y6
-	VMULPS    Y2, Y6, Y6
+	VMULPS    Y3, Y6, Y6
 	VADDPS    k3e2aaaaa<>+0(SB), Y6, Y6
-	VMULPS    Y2, Y6, Y6
+	VMULPS    Y3, Y6, Y6
 	VADDPS    k3f000000<>+0(SB), Y6, Y6
 	VMULPS    Y6, Y4, Y4
-	VADDPS    Y2, Y4, Y2
-	VADDPS    k3f800000<>+0(SB), Y2, Y2
+	VADDPS    Y3, Y4, Y3
+	VADDPS    k3f800000<>+0(SB), Y3, Y3
 	VPSUBD    k4b400000<>+0(SB), Y5, Y4
 	VPSRAD    $0x01, Y4, Y5
 	VPSUBD    Y5, Y4, Y4
 	VPADDD    k0000007f<>+0(SB), Y5, Y5
 	VPSLLD    $0x17, Y5, Y5
-	VMULPS    Y5, Y2, Y2
+	VMULPS    Y5, Y3, Y3
 	VPADDD    k0000007f<>+0(SB), Y4, Y4
 	VPSLLD    $0x17, Y4, Y4
-	VMULPS    Y4, Y2, Y2
+	VMULPS    Y4, Y3, Y3
 	VMOVUPS   k3f800000<>+0(SB), Y4
-	VMULPS    k3e99999a<>+0(SB), Y3, Y3
-	VADDPS    Y4, Y3, Y3
-	VDIVPS    Y3, Y4, Y3
+	VMULPS    k3e99999a<>+0(SB), Y2, Y2
+	VADDPS    Y4, Y2, Y2
+	VDIVPS    Y2, Y4, Y2
 	VMOVUPS   kbca8f2ba<>+0(SB), Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3de644e1<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    kbe69b119<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3e446386<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    kbda2a95c<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3dc4ee2c<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3da08aa7<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3de1c321<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3df4e211<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y5
+	VMULPS    Y2, Y5, Y5
 	VADDPS    k3df51e4c<>+0(SB), Y5, Y5
-	VMULPS    Y3, Y5, Y3
-	VMULPS    Y2, Y3, Y3
-	VSUBPS    Y3, Y4, Y4
-	VBLENDVPS Y0, Y3, Y4, Y3
+	VMULPS    Y2, Y5, Y2
+	VMULPS    Y3, Y2, Y2
+	VSUBPS    Y2, Y4, Y4
+	VBLENDVPS Y0, Y2, Y4, Y2
 	VMOVUPS   k41680000<>+0(SB), Y4
-	VMINPS    Y0, Y4, Y4
-	VMOVUPS   kc1680000<>+0(SB), Y0
-	VMAXPS    Y4, Y0, Y0
-	VMULPS    Y2, Y0, Y0
+	VMINPS    Y0, Y4, Y0
+	VMOVUPS   kc1680000<>+0(SB), Y4
+	VMAXPS    Y0, Y4, Y0
+	VMULPS    Y3, Y0, Y0
 	VMULPS    k3ecc422a<>+0(SB), Y0, Y0
-	VADDPS    Y3, Y0, Y0
+	VADDPS    Y2, Y0, Y0
 	VMULPS    Y0, Y1, Y0
 	VMOVUPS   Y0, (AX)(SI*4)
 	ADDQ      $0x08, SI
-	DECQ      BX
-	JNZ       loop
+	CMPQ      SI, DI
+	JNE       loop
 
+tail:
+	SUBQ         SI, BX
+	JZ           done
+	MOVQ         BX, DI
+	NEGQ         DI
+	LEAQ         masks4<>+0(SB), R8
+	VMOVUPS      32(R8)(DI*4), Y0
+	VMASKMOVPS   (CX)(SI*4), Y0, Y1
+	VMASKMOVPS   (DX)(SI*4), Y0, Y0
+	VANDPS       k7fffffff<>+0(SB), Y1, Y2
+	VMOVUPS      k41680000<>+0(SB), Y3
+	VMINPS       Y2, Y3, Y2
+	VANDPS       kfffff000<>+0(SB), Y2, Y3
+	VSUBPS       Y3, Y2, Y4
+	VADDPS       Y3, Y2, Y5
+	VMULPS       Y5, Y4, Y4
+	VMULPS       kbf000000<>+0(SB), Y4, Y4
+	VMULPS       Y3, Y3, Y3
+	VMULPS       kbf000000<>+0(SB), Y3, Y3
+	VMULPS       k3fb8aa3b<>+0(SB), Y3, Y5
+	VADDPS       k4b400000<>+0(SB), Y5, Y5
+	VSUBPS       k4b400000<>+0(SB), Y5, Y6
+	VMULPS       k3f318000<>+0(SB), Y6, Y7
+	VSUBPS       Y7, Y3, Y3
+	VMULPS       kb95e8083<>+0(SB), Y6, Y6
+	VSUBPS       Y6, Y3, Y3
+	VADDPS       Y4, Y3, Y3
+	VMULPS       Y3, Y3, Y4
+	VMOVUPS      k39506967<>+0(SB), Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3ab743ce<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3c088908<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3d2aa9c1<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3e2aaaaa<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3f000000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VADDPS       Y3, Y4, Y3
+	VADDPS       k3f800000<>+0(SB), Y3, Y3
+	VPSUBD       k4b400000<>+0(SB), Y5, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      k3f800000<>+0(SB), Y4
+	VMULPS       k3e99999a<>+0(SB), Y2, Y2
+	VADDPS       Y4, Y2, Y2
+	VDIVPS       Y2, Y4, Y2
+	VMOVUPS      kbca8f2ba<>+0(SB), Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3de644e1<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       kbe69b119<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3e446386<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       kbda2a95c<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3dc4ee2c<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3da08aa7<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3de1c321<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3df4e211<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y5
+	VADDPS       k3df51e4c<>+0(SB), Y5, Y5
+	VMULPS       Y2, Y5, Y2
+	VMULPS       Y3, Y2, Y2
+	VSUBPS       Y2, Y4, Y4
+	VBLENDVPS    Y1, Y2, Y4, Y2
+	VMOVUPS      k41680000<>+0(SB), Y4
+	VMINPS       Y1, Y4, Y1
+	VMOVUPS      kc1680000<>+0(SB), Y4
+	VMAXPS       Y1, Y4, Y1
+	VMULPS       Y3, Y1, Y1
+	VMULPS       k3ecc422a<>+0(SB), Y1, Y1
+	VADDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y0, Y0
+	LEAQ         (AX)(SI*4), AX
+	VMOVAPS      Y0, Y1
+	VMOVAPS      X0, X0
+	TESTB        $0x04, BL
+	JZ           skip10_4
+	VMOVUPS      X0, (AX)
+	VEXTRACTF128 $0x01, Y1, X0
+	ADDQ         $0x10, AX
+
+skip10_4:
+	TESTB   $0x02, BL
+	JZ      skip10_2
+	VMOVLPS X0, (AX)
+	VSHUFPS $0xee, X0, X0, X0
+	ADDQ    $0x08, AX
+
+skip10_2:
+	TESTB  $0x01, BL
+	JZ     skip10_1
+	VMOVSS X0, (AX)
+
+skip10_1:
 done:
 	VZEROUPPER
 	RET

@@ -4,23 +4,32 @@
 
 package kernel
 
-// expAVX is out = exp(x), for n elements, a multiple of 8.
+// expAVX is out = exp(x), for n elements.
 func expAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// sigmoidAVX is out = 1/(1+exp(-x)), for n elements, a multiple of 8.
+// logAVX is out = log(x), for n elements.
+func logAVX(out *float32, x *float32, n int) { panic(elsewhere) }
+
+// softplusAVX is out = log(1+exp(x)), for n elements.
+func softplusAVX(out *float32, x *float32, n int) { panic(elsewhere) }
+
+// logisticGradAVX is out = (sigmoid(z) - y)·alpha, for n elements.
+func logisticGradAVX(out *float32, z *float32, y *float32, n int, alpha float32) { panic(elsewhere) }
+
+// sigmoidAVX is out = 1/(1+exp(-x)), for n elements.
 func sigmoidAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// siluAVX is out = x·sigmoid(x), for n elements, a multiple of 8.
+// siluAVX is out = x·sigmoid(x), for n elements.
 func siluAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// siluGradAVX is out = dy·s·(1+x·(1-s)), s = sigmoid(x), for n elements, a multiple of 8.
+// siluGradAVX is out = dy·s·(1+x·(1-s)), s = sigmoid(x), for n elements.
 func siluGradAVX(out *float32, x *float32, dy *float32, n int) { panic(elsewhere) }
 
-// tanhAVX is out = tanh(x), for n elements, a multiple of 8.
+// tanhAVX is out = tanh(x), for n elements.
 func tanhAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// geluAVX is out = x·Φ(x), for n elements, a multiple of 8.
+// geluAVX is out = x·Φ(x), for n elements.
 func geluAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// geluGradAVX is out = dy·(Φ(x) + x·exp(-x²/2)/√(2π)), for n elements, a multiple of 8.
+// geluGradAVX is out = dy·(Φ(x) + x·exp(-x²/2)/√(2π)), for n elements.
 func geluGradAVX(out *float32, x *float32, dy *float32, n int) { panic(elsewhere) }

@@ -1,11 +1,15 @@
 package kernel
 
-import "math"
+import (
+	"math"
+
+	"github.com/gangline/gangline/tensor"
+)
 
 // The transcendental functions in float32. Each is the sequence of roundings
 // that the assembly has: no product is fused with a sum, which the conversions
 // around products forbid. Errors in units in the last place, over all float32:
-// exp 1.3, sigmoid 2.6, tanh 2.4, Φ and its density 4.
+// exp 1.3, log 0.9, sigmoid 2.6, tanh 2.4, softplus 2.6, Φ and its density 4.
 
 // exp(x) = 2ⁿ·exp(r), |r| <= ln 2/2, and exp(r) = 1 + r + r²·P(r), with the
 // coefficients of Cephes' expf (Moshier, netlib.org/cephes). ln 2 is cut in two,
@@ -64,6 +68,85 @@ func max0(x, bound float32) float32 {
 func abs32(x float32) float32 { return math.Float32frombits(math.Float32bits(x) &^ (1 << 31)) }
 
 func negative(x float32) bool { return math.Float32bits(x)>>31 == 1 }
+
+// log(x) = n·ln 2 + log(m), √½ <= m < √2, and log(1+f) = f - f²/2 + f³·P(f), with
+// the coefficients of Cephes' logf.
+const (
+	rootHalf  = 0x3f3504f3 // the bits of √½
+	leastUsed = 0x1p-126   // the least number of all digits
+
+	log0 float32 = 7.0376836292e-2
+	log1 float32 = -1.1514610310e-1
+	log2 float32 = 1.1676998740e-1
+	log3 float32 = -1.2420140846e-1
+	log4 float32 = 1.4249322787e-1
+	log5 float32 = -1.6668057665e-1
+	log6 float32 = 2.0000714765e-1
+	log7 float32 = -2.4999993993e-1
+	log8 float32 = 3.3333331174e-1
+)
+
+func log32(x float32) float32 {
+	switch {
+	case x == 0:
+		return float32(math.Inf(-1))
+	case !(x >= 0):
+		return float32(math.NaN())
+	case math.IsInf(float64(x), 1):
+		return x
+	}
+	n := float32(0)
+	if x < leastUsed {
+		x, n = float32(x*0x1p23), -23
+	}
+	k := (int32(math.Float32bits(x)) - rootHalf) >> 23
+	n += float32(k)
+	f := math.Float32frombits(math.Float32bits(x)-uint32(k)<<23) - 1
+	z := float32(f * f)
+	p := float32(log0*f) + log1
+	p = float32(p*f) + log2
+	p = float32(p*f) + log3
+	p = float32(p*f) + log4
+	p = float32(p*f) + log5
+	p = float32(p*f) + log6
+	p = float32(p*f) + log7
+	p = float32(p*f) + log8
+	p = float32(float32(p*f)*z) + float32(n*ln2Low)
+	p -= float32(z * 0.5)
+	return (f + p) + float32(n*ln2High)
+}
+
+// log(1+e) = e - s·(e - s²·P(s²)), s = e/(2+e), e in [0, 1], which keeps all
+// digits of a small e: 2·atanh(s) = 2s + s³·P(s²), P through the Chebyshev nodes
+// of [0, 1/9].
+const (
+	near0 float32 = 0.26851498
+	near1 float32 = 0.28236622
+	near2 float32 = 0.4000756
+	near3 float32 = 0.6666664
+)
+
+func logOf1And32(e float32) float32 {
+	s := e / (e + 2)
+	z := float32(s * s)
+	p := float32(near0*z) + near1
+	p = float32(p*z) + near2
+	p = float32(p*z) + near3
+	r := e - float32(z*p)
+	return e - float32(s*r)
+}
+
+// softplusOf makes log(1+exp(x)) as max(x, 0) + log(1+exp(-|x|)), which never
+// overflows.
+func softplusOf[T tensor.Float](exp, logOf1And func(T) T) func(x T) T {
+	return func(x T) T {
+		v := logOf1And(exp(-abs(x)))
+		if x <= 0 {
+			return v
+		}
+		return x + v
+	}
+}
 
 // sigmoid32 is 1/(1+e) or e/(1+e), e = exp(-|x|), so that neither side
 // overflows nor loses digits.

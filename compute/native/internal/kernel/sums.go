@@ -71,75 +71,75 @@ func expSumOf[T tensor.Float](exp func(T) T) func(out, x []T, shift T) float64 {
 	}
 }
 
-func maximum[T tensor.Float](x []T) T {
+func squaredLoss[T tensor.Float](p, y []T) float64 {
+	var l lanes
+	y = y[:len(p)]
+	for i, v := range p {
+		d := float64(v) - float64(y[i])
+		l[i&7] += float64(d * d)
+	}
+	return l.total()
+}
+
+// logisticLossOf makes a Table.LogisticLoss of exp(x) and log(1+x). |z|·t + log(1+exp(-|z|)),
+// t being y where z < 0 and 1-y elsewhere, is max(z, 0) - z·y + log(1+exp(-|z|))
+// without a difference that loses digits.
+func logisticLossOf[T tensor.Float](exp, logOf1And func(T) T) func(z, y []T) float64 {
+	return func(z, y []T) float64 {
+		var l lanes
+		y = y[:len(z)]
+		for i, v := range z {
+			t, a := 1-y[i], abs(v)
+			if v < 0 {
+				t = y[i]
+			}
+			l[i&7] += float64(T(a*t) + logOf1And(exp(-a)))
+		}
+		return l.total()
+	}
+}
+
+// largest is -Inf of none. What it adds makes 0 of -0.
+func largest[T tensor.Float](x []T) T {
 	top := T(math.Inf(-1))
 	for _, v := range x {
 		if v > top {
 			top = v
 		}
 	}
-	return top
+	return top + 0
 }
 
-// The same by assembly, and the elements left over by the functions above.
-
-func sumFast(x []float32) float64 {
-	var l lanes
-	n := len(x) &^ 7
-	if n > 0 {
-		sumAVX(&l[0], &x[0], n)
-	}
-	addTo(&l, x[n:])
-	return l.total()
-}
-
-func dotFast(x, y []float32) float64 {
-	var l lanes
-	y = y[:len(x)]
-	n := len(x) &^ 7
-	if n > 0 {
-		dotAVX(&l[0], &x[0], &y[0], n)
-	}
-	addProducts(&l, x[n:], y[n:])
-	return l.total()
-}
-
-func squaresFast(x []float32, mean float64) float64 {
-	var l lanes
-	n := len(x) &^ 7
-	if n > 0 {
-		squaresAVX(&l[0], &x[0], n, mean)
-	}
-	addSquares(&l, x[n:], mean)
-	return l.total()
-}
-
-func expSumFast(out, x []float32, shift float32) float64 {
-	var l lanes
-	x = x[:len(out)]
-	n := len(x) &^ 7
-	if n > 0 {
-		expSumAVX(&l[0], &out[0], &x[0], n, shift)
-	}
-	for i, v := range x[n:] {
-		e := exp32(v - shift)
-		out[n+i] = e
-		l[i] += float64(e)
-	}
-	return l.total()
-}
-
-func maximumFast(x []float32) float32 {
-	n := len(x) &^ 7
-	if n == 0 {
-		return maximum(x)
-	}
-	top := [8]float32{x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}
-	for i, v := range top {
-		if v != v {
-			top[i] = float32(math.Inf(-1))
+// first returns the index of the first maximum. NaN is greater than any number.
+func first[T tensor.Float](x []T) int {
+	best := 0
+	for i, v := range x {
+		top := x[best]
+		if top != top {
+			return best
+		}
+		if v > top || v != v {
+			best = i
 		}
 	}
-	maxAVX(&top[0], &x[0], n)
-	return max(maximum(top[:]), maximum(x[n:]))
+	return best
+}
+
+// raise is a step of first in many columns at once.
+func raise[T tensor.Float](top, at, x []T, i T) {
+	at, x = at[:len(top)], x[:len(top)]
+	for j, t := range top {
+		if v := x[j]; t == t && !(v <= t) {
+			top[j], at[j] = v, i
+		}
+	}
+}
+
+func inside[T tensor.Float](x []T, low, high T) bool {
+	for _, v := range x {
+		if !(v >= low && v <= high) {
+			return false
+		}
+	}
+	return true
 }

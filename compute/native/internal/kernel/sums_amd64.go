@@ -4,27 +4,52 @@
 
 package kernel
 
-// sumAVX adds to 8 lanes x, for n elements, a multiple of 8.
+// sumAVX is the sum of x, of n elements.
 //
 //go:noescape
-func sumAVX(lanes *float64, x *float32, n int)
+func sumAVX(x *float32, n int) (total float64)
 
-// dotAVX adds to 8 lanes x·y, for n elements, a multiple of 8.
+// dotAVX is the sum of x·y, of n elements.
 //
 //go:noescape
-func dotAVX(lanes *float64, x *float32, y *float32, n int)
+func dotAVX(x *float32, y *float32, n int) (total float64)
 
-// squaresAVX adds to 8 lanes (x - mean)², for n elements, a multiple of 8.
+// squaresAVX is the sum of (x - mean)², of n elements.
 //
 //go:noescape
-func squaresAVX(lanes *float64, x *float32, n int, mean float64)
+func squaresAVX(x *float32, n int, mean float64) (total float64)
 
-// expSumAVX adds to 8 lanes what it sets, out = exp(x - shift), for n elements, a multiple of 8.
+// squaredLossAVX is the sum of (p - y)², of n elements.
 //
 //go:noescape
-func expSumAVX(lanes *float64, out *float32, x *float32, n int, shift float32)
+func squaredLossAVX(p *float32, y *float32, n int) (total float64)
 
-// maxAVX raises 8 lanes to the elements of x, passing over NaN, for n elements, a multiple of 8.
+// sumAVX64 is the sum of x, of n elements.
 //
 //go:noescape
-func maxAVX(lanes *float32, x *float32, n int)
+func sumAVX64(x *float64, n int) (total float64)
+
+// dotAVX64 is the sum of x·y, of n elements.
+//
+//go:noescape
+func dotAVX64(x *float64, y *float64, n int) (total float64)
+
+// squaresAVX64 is the sum of (x - mean)², of n elements.
+//
+//go:noescape
+func squaresAVX64(x *float64, n int, mean float64) (total float64)
+
+// squaredLossAVX64 is the sum of (p - y)², of n elements.
+//
+//go:noescape
+func squaredLossAVX64(p *float64, y *float64, n int) (total float64)
+
+// expSumAVX is the sum of what it sets, out = exp(x - shift), of n elements.
+//
+//go:noescape
+func expSumAVX(out *float32, x *float32, n int, shift float32) (total float64)
+
+// logisticLossAVX is the sum of |z|·t + log(1+exp(-|z|)), t being y where z < 0 and 1-y elsewhere, of n elements.
+//
+//go:noescape
+func logisticLossAVX(z *float32, y *float32, n int) (total float64)

@@ -4,161 +4,664 @@
 
 #include "textflag.h"
 
-// func sumAVX(lanes *float64, x *float32, n int)
-// Requires: AVX
+// func sumAVX(x *float32, n int) (total float64)
+// Requires: AVX, SSE2
 TEXT ·sumAVX(SB), NOSPLIT, $0-24
-	MOVQ    lanes+0(FP), AX
-	MOVQ    x+8(FP), CX
-	MOVQ    n+16(FP), DX
-	VMOVUPD (AX), Y0
-	VMOVUPD 32(AX), Y1
-	XORQ    BX, BX
-	SHRQ    $0x03, DX
-	JZ      done
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   DX, DX
+	MOVQ   CX, BX
+	ANDQ   $-8, BX
+	JZ     tail
 
 loop:
-	VCVTPS2PD (CX)(BX*4), Y2
+	VCVTPS2PD (AX)(DX*4), Y2
+	VCVTPS2PD 16(AX)(DX*4), Y3
 	VADDPD    Y2, Y0, Y0
-	VCVTPS2PD 16(CX)(BX*4), Y2
-	VADDPD    Y2, Y1, Y1
-	ADDQ      $0x08, BX
-	DECQ      DX
-	JNZ       loop
+	VADDPD    Y3, Y1, Y1
+	ADDQ      $0x08, DX
+	CMPQ      DX, BX
+	JNE       loop
 
-done:
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	VZEROUPPER
-	RET
-
-// func dotAVX(lanes *float64, x *float32, y *float32, n int)
-// Requires: AVX, FMA3
-TEXT ·dotAVX(SB), NOSPLIT, $0-32
-	MOVQ    lanes+0(FP), AX
-	MOVQ    x+8(FP), CX
-	MOVQ    y+16(FP), DX
-	MOVQ    n+24(FP), BX
-	VMOVUPD (AX), Y0
-	VMOVUPD 32(AX), Y1
-	XORQ    SI, SI
-	SHRQ    $0x03, BX
-	JZ      done
-
-loop:
-	VCVTPS2PD   (CX)(SI*4), Y2
-	VCVTPS2PD   (DX)(SI*4), Y3
-	VFMADD231PD Y2, Y3, Y0
-	VCVTPS2PD   16(CX)(SI*4), Y2
-	VCVTPS2PD   16(DX)(SI*4), Y3
-	VFMADD231PD Y2, Y3, Y1
-	ADDQ        $0x08, SI
-	DECQ        BX
-	JNZ         loop
-
-done:
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
-	VZEROUPPER
-	RET
-
-// func squaresAVX(lanes *float64, x *float32, n int, mean float64)
-// Requires: AVX
-TEXT ·squaresAVX(SB), NOSPLIT, $0-32
-	MOVQ    lanes+0(FP), AX
-	MOVQ    x+8(FP), CX
-	MOVQ    n+16(FP), DX
-	VMOVUPD (AX), Y0
-	VMOVUPD 32(AX), Y1
-	XORQ    BX, BX
-	SHRQ    $0x03, DX
-	JZ      done
-
-loop:
-	VBROADCASTSD mean+24(FP), Y2
-	VCVTPS2PD    (CX)(BX*4), Y3
-	VSUBPD       Y2, Y3, Y3
-	VMULPD       Y3, Y3, Y3
+tail:
+	SUBQ         DX, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         masks4<>+0(SB), BX
+	VMOVUPS      32(BX)(CX*4), Y2
+	VMASKMOVPS   (AX)(DX*4), Y2, Y2
+	VCVTPS2PD    X2, Y3
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(CX*8), Y4
+	VANDPD       Y4, Y3, Y3
 	VADDPD       Y3, Y0, Y0
-	VCVTPS2PD    16(CX)(BX*4), Y3
-	VSUBPD       Y2, Y3, Y3
-	VMULPD       Y3, Y3, Y3
-	VADDPD       Y3, Y1, Y1
-	ADDQ         $0x08, BX
-	DECQ         DX
-	JNZ          loop
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(CX*8), Y3
+	VANDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y1, Y1
 
 done:
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
 	VZEROUPPER
+	MOVSD        X0, total+16(FP)
 	RET
 
-// func expSumAVX(lanes *float64, out *float32, x *float32, n int, shift float32)
-// Requires: AVX, AVX2
-TEXT ·expSumAVX(SB), NOSPLIT, $0-36
-	MOVQ    lanes+0(FP), AX
-	MOVQ    out+8(FP), CX
-	MOVQ    x+16(FP), DX
-	MOVQ    n+24(FP), BX
-	VMOVUPD (AX), Y0
-	VMOVUPD 32(AX), Y1
-	XORQ    SI, SI
-	SHRQ    $0x03, BX
-	JZ      done
+DATA masks8<>+0(SB)/8, $0xffffffffffffffff
+DATA masks8<>+8(SB)/8, $0xffffffffffffffff
+DATA masks8<>+16(SB)/8, $0xffffffffffffffff
+DATA masks8<>+24(SB)/8, $0xffffffffffffffff
+DATA masks8<>+32(SB)/8, $0xffffffffffffffff
+DATA masks8<>+40(SB)/8, $0xffffffffffffffff
+DATA masks8<>+48(SB)/8, $0xffffffffffffffff
+DATA masks8<>+56(SB)/8, $0xffffffffffffffff
+DATA masks8<>+64(SB)/8, $0x0000000000000000
+DATA masks8<>+72(SB)/8, $0x0000000000000000
+DATA masks8<>+80(SB)/8, $0x0000000000000000
+DATA masks8<>+88(SB)/8, $0x0000000000000000
+DATA masks8<>+96(SB)/8, $0x0000000000000000
+DATA masks8<>+104(SB)/8, $0x0000000000000000
+DATA masks8<>+112(SB)/8, $0x0000000000000000
+DATA masks8<>+120(SB)/8, $0x0000000000000000
+GLOBL masks8<>(SB), RODATA|NOPTR, $128
+
+DATA masks4<>+0(SB)/8, $0xffffffffffffffff
+DATA masks4<>+8(SB)/8, $0xffffffffffffffff
+DATA masks4<>+16(SB)/8, $0xffffffffffffffff
+DATA masks4<>+24(SB)/8, $0xffffffffffffffff
+DATA masks4<>+32(SB)/8, $0x0000000000000000
+DATA masks4<>+40(SB)/8, $0x0000000000000000
+DATA masks4<>+48(SB)/8, $0x0000000000000000
+DATA masks4<>+56(SB)/8, $0x0000000000000000
+GLOBL masks4<>(SB), RODATA|NOPTR, $64
+
+// func dotAVX(x *float32, y *float32, n int) (total float64)
+// Requires: AVX, SSE2
+TEXT ·dotAVX(SB), NOSPLIT, $0-32
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   BX, BX
+	MOVQ   DX, SI
+	ANDQ   $-8, SI
+	JZ     tail
 
 loop:
-	VMOVUPS      (DX)(SI*4), Y2
-	VBROADCASTSS shift+32(FP), Y3
-	VSUBPS       Y3, Y2, Y2
+	VCVTPS2PD (AX)(BX*4), Y2
+	VCVTPS2PD 16(AX)(BX*4), Y3
+	VCVTPS2PD (CX)(BX*4), Y4
+	VCVTPS2PD 16(CX)(BX*4), Y5
+	VMULPD    Y4, Y2, Y2
+	VMULPD    Y5, Y3, Y3
+	VADDPD    Y2, Y0, Y0
+	VADDPD    Y3, Y1, Y1
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	NEGQ         DX
+	LEAQ         masks4<>+0(SB), SI
+	VMOVUPS      32(SI)(DX*4), Y2
+	VMASKMOVPS   (AX)(BX*4), Y2, Y3
+	VCVTPS2PD    X3, Y4
+	VEXTRACTF128 $0x01, Y3, X3
+	VCVTPS2PD    X3, Y3
+	VMASKMOVPS   (CX)(BX*4), Y2, Y2
+	VCVTPS2PD    X2, Y5
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	VMULPD       Y5, Y4, Y4
+	VMULPD       Y2, Y3, Y3
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(DX*8), Y2
+	VANDPD       Y2, Y4, Y4
+	VADDPD       Y4, Y0, Y0
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(DX*8), Y2
+	VANDPD       Y2, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+24(FP)
+	RET
+
+// func squaresAVX(x *float32, n int, mean float64) (total float64)
+// Requires: AVX, SSE2
+TEXT ·squaresAVX(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD mean+16(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	XORQ         DX, DX
+	MOVQ         CX, BX
+	ANDQ         $-8, BX
+	JZ           tail
+
+loop:
+	VCVTPS2PD (AX)(DX*4), Y3
+	VCVTPS2PD 16(AX)(DX*4), Y4
+	VSUBPD    Y0, Y3, Y3
+	VMULPD    Y3, Y3, Y3
+	VSUBPD    Y0, Y4, Y4
+	VMULPD    Y4, Y4, Y4
+	VADDPD    Y3, Y1, Y1
+	VADDPD    Y4, Y2, Y2
+	ADDQ      $0x08, DX
+	CMPQ      DX, BX
+	JNE       loop
+
+tail:
+	SUBQ         DX, CX
+	JZ           done
+	NEGQ         CX
+	LEAQ         masks4<>+0(SB), BX
+	VMOVUPS      32(BX)(CX*4), Y3
+	VMASKMOVPS   (AX)(DX*4), Y3, Y3
+	VCVTPS2PD    X3, Y4
+	VEXTRACTF128 $0x01, Y3, X3
+	VCVTPS2PD    X3, Y3
+	VSUBPD       Y0, Y4, Y4
+	VMULPD       Y4, Y4, Y4
+	VSUBPD       Y0, Y3, Y3
+	VMULPD       Y3, Y3, Y3
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(CX*8), Y0
+	VANDPD       Y0, Y4, Y4
+	VADDPD       Y4, Y1, Y1
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(CX*8), Y0
+	VANDPD       Y0, Y3, Y3
+	VADDPD       Y3, Y2, Y2
+
+done:
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VSHUFPD      $0x01, X1, X1, X0
+	VADDSD       X0, X1, X1
+	VZEROUPPER
+	MOVSD        X1, total+24(FP)
+	RET
+
+// func squaredLossAVX(p *float32, y *float32, n int) (total float64)
+// Requires: AVX, SSE2
+TEXT ·squaredLossAVX(SB), NOSPLIT, $0-32
+	MOVQ   p+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   BX, BX
+	MOVQ   DX, SI
+	ANDQ   $-8, SI
+	JZ     tail
+
+loop:
+	VCVTPS2PD (AX)(BX*4), Y2
+	VCVTPS2PD 16(AX)(BX*4), Y3
+	VCVTPS2PD (CX)(BX*4), Y4
+	VCVTPS2PD 16(CX)(BX*4), Y5
+	VSUBPD    Y4, Y2, Y2
+	VMULPD    Y2, Y2, Y2
+	VSUBPD    Y5, Y3, Y3
+	VMULPD    Y3, Y3, Y3
+	VADDPD    Y2, Y0, Y0
+	VADDPD    Y3, Y1, Y1
+	ADDQ      $0x08, BX
+	CMPQ      BX, SI
+	JNE       loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	NEGQ         DX
+	LEAQ         masks4<>+0(SB), SI
+	VMOVUPS      32(SI)(DX*4), Y2
+	VMASKMOVPS   (AX)(BX*4), Y2, Y3
+	VCVTPS2PD    X3, Y4
+	VEXTRACTF128 $0x01, Y3, X3
+	VCVTPS2PD    X3, Y3
+	VMASKMOVPS   (CX)(BX*4), Y2, Y2
+	VCVTPS2PD    X2, Y5
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	VSUBPD       Y5, Y4, Y4
+	VMULPD       Y4, Y4, Y4
+	VSUBPD       Y2, Y3, Y3
+	VMULPD       Y3, Y3, Y3
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(DX*8), Y2
+	VANDPD       Y2, Y4, Y4
+	VADDPD       Y4, Y0, Y0
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(DX*8), Y2
+	VANDPD       Y2, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+24(FP)
+	RET
+
+// func sumAVX64(x *float64, n int) (total float64)
+// Requires: AVX, SSE2
+TEXT ·sumAVX64(SB), NOSPLIT, $0-24
+	MOVQ   x+0(FP), AX
+	MOVQ   n+8(FP), CX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   DX, DX
+	MOVQ   CX, BX
+	ANDQ   $-8, BX
+	JZ     tail
+
+loop:
+	VMOVUPD (AX)(DX*8), Y2
+	VMOVUPD 32(AX)(DX*8), Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	ADDQ    $0x08, DX
+	CMPQ    DX, BX
+	JNE     loop
+
+tail:
+	SUBQ       DX, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    64(BX)(CX*8), Y2
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    64(BX)(CX*8), Y2
+	VMASKMOVPD (AX)(DX*8), Y2, Y2
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    96(BX)(CX*8), Y3
+	VMASKMOVPD 32(AX)(DX*8), Y3, Y3
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    64(AX)(CX*8), Y4
+	VANDPD     Y4, Y2, Y2
+	VADDPD     Y2, Y0, Y0
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    96(AX)(CX*8), Y2
+	VANDPD     Y2, Y3, Y3
+	VADDPD     Y3, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+16(FP)
+	RET
+
+// func dotAVX64(x *float64, y *float64, n int) (total float64)
+// Requires: AVX, SSE2
+TEXT ·dotAVX64(SB), NOSPLIT, $0-32
+	MOVQ   x+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   BX, BX
+	MOVQ   DX, SI
+	ANDQ   $-8, SI
+	JZ     tail
+
+loop:
+	VMOVUPD (AX)(BX*8), Y2
+	VMOVUPD 32(AX)(BX*8), Y3
+	VMOVUPD (CX)(BX*8), Y4
+	VMOVUPD 32(CX)(BX*8), Y5
+	VMULPD  Y4, Y2, Y2
+	VMULPD  Y5, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y2
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y2
+	VMASKMOVPD (AX)(BX*8), Y2, Y2
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    96(SI)(DX*8), Y3
+	VMASKMOVPD 32(AX)(BX*8), Y3, Y3
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    64(AX)(DX*8), Y4
+	VMASKMOVPD (CX)(BX*8), Y4, Y4
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    96(AX)(DX*8), Y5
+	VMASKMOVPD 32(CX)(BX*8), Y5, Y5
+	VMULPD     Y4, Y2, Y2
+	VMULPD     Y5, Y3, Y3
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    64(AX)(DX*8), Y4
+	VANDPD     Y4, Y2, Y2
+	VADDPD     Y2, Y0, Y0
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    96(AX)(DX*8), Y2
+	VANDPD     Y2, Y3, Y3
+	VADDPD     Y3, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+24(FP)
+	RET
+
+// func squaresAVX64(x *float64, n int, mean float64) (total float64)
+// Requires: AVX, SSE2
+TEXT ·squaresAVX64(SB), NOSPLIT, $0-32
+	MOVQ         x+0(FP), AX
+	MOVQ         n+8(FP), CX
+	VBROADCASTSD mean+16(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	XORQ         DX, DX
+	MOVQ         CX, BX
+	ANDQ         $-8, BX
+	JZ           tail
+
+loop:
+	VMOVUPD (AX)(DX*8), Y3
+	VMOVUPD 32(AX)(DX*8), Y4
+	VSUBPD  Y0, Y3, Y3
+	VMULPD  Y3, Y3, Y3
+	VSUBPD  Y0, Y4, Y4
+	VMULPD  Y4, Y4, Y4
+	VADDPD  Y3, Y1, Y1
+	VADDPD  Y4, Y2, Y2
+	ADDQ    $0x08, DX
+	CMPQ    DX, BX
+	JNE     loop
+
+tail:
+	SUBQ       DX, CX
+	JZ         done
+	NEGQ       CX
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    64(BX)(CX*8), Y3
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    64(BX)(CX*8), Y3
+	VMASKMOVPD (AX)(DX*8), Y3, Y3
+	LEAQ       masks8<>+0(SB), BX
+	VMOVUPS    96(BX)(CX*8), Y4
+	VMASKMOVPD 32(AX)(DX*8), Y4, Y4
+	VSUBPD     Y0, Y3, Y3
+	VMULPD     Y3, Y3, Y3
+	VSUBPD     Y0, Y4, Y4
+	VMULPD     Y4, Y4, Y4
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    64(AX)(CX*8), Y0
+	VANDPD     Y0, Y3, Y3
+	VADDPD     Y3, Y1, Y1
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    96(AX)(CX*8), Y0
+	VANDPD     Y0, Y4, Y4
+	VADDPD     Y4, Y2, Y2
+
+done:
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VSHUFPD      $0x01, X1, X1, X0
+	VADDSD       X0, X1, X1
+	VZEROUPPER
+	MOVSD        X1, total+24(FP)
+	RET
+
+// func squaredLossAVX64(p *float64, y *float64, n int) (total float64)
+// Requires: AVX, SSE2
+TEXT ·squaredLossAVX64(SB), NOSPLIT, $0-32
+	MOVQ   p+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   BX, BX
+	MOVQ   DX, SI
+	ANDQ   $-8, SI
+	JZ     tail
+
+loop:
+	VMOVUPD (AX)(BX*8), Y2
+	VMOVUPD 32(AX)(BX*8), Y3
+	VMOVUPD (CX)(BX*8), Y4
+	VMOVUPD 32(CX)(BX*8), Y5
+	VSUBPD  Y4, Y2, Y2
+	VMULPD  Y2, Y2, Y2
+	VSUBPD  Y5, Y3, Y3
+	VMULPD  Y3, Y3, Y3
+	VADDPD  Y2, Y0, Y0
+	VADDPD  Y3, Y1, Y1
+	ADDQ    $0x08, BX
+	CMPQ    BX, SI
+	JNE     loop
+
+tail:
+	SUBQ       BX, DX
+	JZ         done
+	NEGQ       DX
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y2
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    64(SI)(DX*8), Y2
+	VMASKMOVPD (AX)(BX*8), Y2, Y2
+	LEAQ       masks8<>+0(SB), SI
+	VMOVUPS    96(SI)(DX*8), Y3
+	VMASKMOVPD 32(AX)(BX*8), Y3, Y3
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    64(AX)(DX*8), Y4
+	VMASKMOVPD (CX)(BX*8), Y4, Y4
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    96(AX)(DX*8), Y5
+	VMASKMOVPD 32(CX)(BX*8), Y5, Y5
+	VSUBPD     Y4, Y2, Y2
+	VMULPD     Y2, Y2, Y2
+	VSUBPD     Y5, Y3, Y3
+	VMULPD     Y3, Y3, Y3
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    64(AX)(DX*8), Y4
+	VANDPD     Y4, Y2, Y2
+	VADDPD     Y2, Y0, Y0
+	LEAQ       masks8<>+0(SB), AX
+	VMOVUPS    96(AX)(DX*8), Y2
+	VANDPD     Y2, Y3, Y3
+	VADDPD     Y3, Y1, Y1
+
+done:
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
+	VZEROUPPER
+	MOVSD        X0, total+24(FP)
+	RET
+
+// func expSumAVX(out *float32, x *float32, n int, shift float32) (total float64)
+// Requires: AVX, AVX2, SSE2
+TEXT ·expSumAVX(SB), NOSPLIT, $0-40
+	MOVQ         out+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSS shift+24(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	XORQ         BX, BX
+	MOVQ         DX, SI
+	ANDQ         $-8, SI
+	JZ           tail
+
+loop:
+	VMOVUPS      (CX)(BX*4), Y3
+	VSUBPS       Y0, Y3, Y3
+	VMOVUPS      k42b20000<>+0(SB), Y4
+	VMINPS       Y3, Y4, Y3
+	VMOVUPS      kc2d00000<>+0(SB), Y4
+	VMAXPS       Y3, Y4, Y3
+	VMULPS       k3fb8aa3b<>+0(SB), Y3, Y4
+	VADDPS       k4b400000<>+0(SB), Y4, Y4
+	VSUBPS       k4b400000<>+0(SB), Y4, Y5
+	VMULPS       k3f318000<>+0(SB), Y5, Y6
+	VSUBPS       Y6, Y3, Y3
+	VMULPS       kb95e8083<>+0(SB), Y5, Y5
+	VSUBPS       Y5, Y3, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      k39506967<>+0(SB), Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3ab743ce<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3c088908<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3d2aa9c1<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3e2aaaaa<>+0(SB), Y6, Y6
+	VMULPS       Y3, Y6, Y6
+	VADDPS       k3f000000<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VADDPS       Y3, Y5, Y3
+	VADDPS       k3f800000<>+0(SB), Y3, Y3
+	VPSUBD       k4b400000<>+0(SB), Y4, Y4
+	VPSRAD       $0x01, Y4, Y5
+	VPSUBD       Y5, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y3, Y3
+	VPADDD       k0000007f<>+0(SB), Y4, Y4
+	VPSLLD       $0x17, Y4, Y4
+	VMULPS       Y4, Y3, Y3
+	VMOVUPS      Y3, (AX)(BX*4)
+	VCVTPS2PD    X3, Y4
+	VEXTRACTF128 $0x01, Y3, X3
+	VCVTPS2PD    X3, Y3
+	VADDPD       Y4, Y1, Y1
+	VADDPD       Y3, Y2, Y2
+	ADDQ         $0x08, BX
+	CMPQ         BX, SI
+	JNE          loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	MOVQ         DX, SI
+	NEGQ         SI
+	LEAQ         masks4<>+0(SB), DI
+	VMOVUPS      32(DI)(SI*4), Y3
+	VMASKMOVPS   (CX)(BX*4), Y3, Y3
+	VSUBPS       Y0, Y3, Y0
 	VMOVUPS      k42b20000<>+0(SB), Y3
-	VMINPS       Y2, Y3, Y3
-	VMOVUPS      kc2d00000<>+0(SB), Y2
-	VMAXPS       Y3, Y2, Y2
-	VMULPS       k3fb8aa3b<>+0(SB), Y2, Y3
+	VMINPS       Y0, Y3, Y0
+	VMOVUPS      kc2d00000<>+0(SB), Y3
+	VMAXPS       Y0, Y3, Y0
+	VMULPS       k3fb8aa3b<>+0(SB), Y0, Y3
 	VADDPS       k4b400000<>+0(SB), Y3, Y3
 	VSUBPS       k4b400000<>+0(SB), Y3, Y4
 	VMULPS       k3f318000<>+0(SB), Y4, Y5
-	VSUBPS       Y5, Y2, Y2
+	VSUBPS       Y5, Y0, Y0
 	VMULPS       kb95e8083<>+0(SB), Y4, Y4
-	VSUBPS       Y4, Y2, Y2
-	VMULPS       Y2, Y2, Y4
+	VSUBPS       Y4, Y0, Y0
+	VMULPS       Y0, Y0, Y4
 	VMOVUPS      k39506967<>+0(SB), Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
 	VADDPS       k3ab743ce<>+0(SB), Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
 	VADDPS       k3c088908<>+0(SB), Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
 	VADDPS       k3d2aa9c1<>+0(SB), Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
 	VADDPS       k3e2aaaaa<>+0(SB), Y5, Y5
-	VMULPS       Y2, Y5, Y5
+	VMULPS       Y0, Y5, Y5
 	VADDPS       k3f000000<>+0(SB), Y5, Y5
 	VMULPS       Y5, Y4, Y4
-	VADDPS       Y2, Y4, Y2
-	VADDPS       k3f800000<>+0(SB), Y2, Y2
+	VADDPS       Y0, Y4, Y0
+	VADDPS       k3f800000<>+0(SB), Y0, Y0
 	VPSUBD       k4b400000<>+0(SB), Y3, Y3
 	VPSRAD       $0x01, Y3, Y4
 	VPSUBD       Y4, Y3, Y3
 	VPADDD       k0000007f<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y2, Y2
+	VMULPS       Y4, Y0, Y0
 	VPADDD       k0000007f<>+0(SB), Y3, Y3
 	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y2, Y2
-	VMOVUPS      Y2, (CX)(SI*4)
-	VCVTPS2PD    X2, Y3
-	VEXTRACTF128 $0x01, Y2, X2
-	VCVTPS2PD    X2, Y2
-	VADDPD       Y3, Y0, Y0
-	VADDPD       Y2, Y1, Y1
-	ADDQ         $0x08, SI
-	DECQ         BX
-	JNZ          loop
+	VMULPS       Y3, Y0, Y0
+	LEAQ         (AX)(BX*4), AX
+	VMOVAPS      Y0, Y3
+	VMOVAPS      X0, X4
+	TESTB        $0x04, DL
+	JZ           skip1_4
+	VMOVUPS      X4, (AX)
+	VEXTRACTF128 $0x01, Y3, X4
+	ADDQ         $0x10, AX
+
+skip1_4:
+	TESTB   $0x02, DL
+	JZ      skip1_2
+	VMOVLPS X4, (AX)
+	VSHUFPS $0xee, X4, X4, X4
+	ADDQ    $0x08, AX
+
+skip1_2:
+	TESTB  $0x01, DL
+	JZ     skip1_1
+	VMOVSS X4, (AX)
+
+skip1_1:
+	VCVTPS2PD    X0, Y3
+	VEXTRACTF128 $0x01, Y0, X0
+	VCVTPS2PD    X0, Y0
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(SI*8), Y4
+	VANDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(SI*8), Y3
+	VANDPD       Y3, Y0, Y0
+	VADDPD       Y0, Y2, Y2
 
 done:
-	VMOVUPD Y0, (AX)
-	VMOVUPD Y1, 32(AX)
+	VADDPD       Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPD       X0, X1, X1
+	VSHUFPD      $0x01, X1, X1, X0
+	VADDSD       X0, X1, X1
 	VZEROUPPER
+	MOVSD        X1, total+32(FP)
 	RET
 
 DATA k42b20000<>+0(SB)/4, $0x42b20000
@@ -301,24 +804,235 @@ DATA k0000007f<>+24(SB)/4, $0x0000007f
 DATA k0000007f<>+28(SB)/4, $0x0000007f
 GLOBL k0000007f<>(SB), RODATA|NOPTR, $32
 
-// func maxAVX(lanes *float32, x *float32, n int)
-// Requires: AVX
-TEXT ·maxAVX(SB), NOSPLIT, $0-24
-	MOVQ    lanes+0(FP), AX
-	MOVQ    x+8(FP), CX
-	MOVQ    n+16(FP), DX
-	VMOVUPS (AX), Y0
-	SHRQ    $0x03, DX
-	JZ      done
+// func logisticLossAVX(z *float32, y *float32, n int) (total float64)
+// Requires: AVX, AVX2, SSE2
+TEXT ·logisticLossAVX(SB), NOSPLIT, $0-32
+	MOVQ   z+0(FP), AX
+	MOVQ   y+8(FP), CX
+	MOVQ   n+16(FP), DX
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	XORQ   BX, BX
+	MOVQ   DX, SI
+	ANDQ   $-8, SI
+	JZ     tail
 
 loop:
-	VMOVUPS (CX), Y1
-	VMAXPS  Y0, Y1, Y0
-	ADDQ    $0x20, CX
-	DECQ    DX
-	JNZ     loop
+	VMOVUPS      (AX)(BX*4), Y2
+	VMOVUPS      (CX)(BX*4), Y3
+	VMOVUPS      k3f800000<>+0(SB), Y4
+	VSUBPS       Y3, Y4, Y4
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VORPS        k80000000<>+0(SB), Y2, Y4
+	VMOVUPS      kc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMULPS       k3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS       k4b400000<>+0(SB), Y5, Y5
+	VSUBPS       k4b400000<>+0(SB), Y5, Y6
+	VMULPS       k3f318000<>+0(SB), Y6, Y7
+	VSUBPS       Y7, Y4, Y4
+	VMULPS       kb95e8083<>+0(SB), Y6, Y6
+	VSUBPS       Y6, Y4, Y4
+	VMULPS       Y4, Y4, Y6
+	VMOVUPS      k39506967<>+0(SB), Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3ab743ce<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3c088908<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3d2aa9c1<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3e2aaaaa<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3f000000<>+0(SB), Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VADDPS       Y4, Y6, Y4
+	VADDPS       k3f800000<>+0(SB), Y4, Y4
+	VPSUBD       k4b400000<>+0(SB), Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       k0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VANDPS       k7fffffff<>+0(SB), Y2, Y2
+	VMULPS       Y3, Y2, Y2
+	VADDPS       k40000000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      k3e897acc<>+0(SB), Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       k3e90924e<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       k3eccd6b6<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       k3f2aaaa6<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VSUBPS       Y5, Y4, Y5
+	VMULPS       Y5, Y3, Y3
+	VSUBPS       Y3, Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	VCVTPS2PD    X2, Y3
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	VADDPD       Y3, Y0, Y0
+	VADDPD       Y2, Y1, Y1
+	ADDQ         $0x08, BX
+	CMPQ         BX, SI
+	JNE          loop
+
+tail:
+	SUBQ         BX, DX
+	JZ           done
+	NEGQ         DX
+	LEAQ         masks4<>+0(SB), SI
+	VMOVUPS      32(SI)(DX*4), Y2
+	VMASKMOVPS   (AX)(BX*4), Y2, Y3
+	VMASKMOVPS   (CX)(BX*4), Y2, Y2
+	VMOVUPS      k3f800000<>+0(SB), Y4
+	VSUBPS       Y2, Y4, Y4
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VORPS        k80000000<>+0(SB), Y3, Y4
+	VMOVUPS      kc2d00000<>+0(SB), Y5
+	VMAXPS       Y4, Y5, Y4
+	VMULPS       k3fb8aa3b<>+0(SB), Y4, Y5
+	VADDPS       k4b400000<>+0(SB), Y5, Y5
+	VSUBPS       k4b400000<>+0(SB), Y5, Y6
+	VMULPS       k3f318000<>+0(SB), Y6, Y7
+	VSUBPS       Y7, Y4, Y4
+	VMULPS       kb95e8083<>+0(SB), Y6, Y6
+	VSUBPS       Y6, Y4, Y4
+	VMULPS       Y4, Y4, Y6
+	VMOVUPS      k39506967<>+0(SB), Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3ab743ce<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3c088908<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3d2aa9c1<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3e2aaaaa<>+0(SB), Y7, Y7
+	VMULPS       Y4, Y7, Y7
+	VADDPS       k3f000000<>+0(SB), Y7, Y7
+	VMULPS       Y7, Y6, Y6
+	VADDPS       Y4, Y6, Y4
+	VADDPS       k3f800000<>+0(SB), Y4, Y4
+	VPSUBD       k4b400000<>+0(SB), Y5, Y5
+	VPSRAD       $0x01, Y5, Y6
+	VPSUBD       Y6, Y5, Y5
+	VPADDD       k0000007f<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y4, Y4
+	VPADDD       k0000007f<>+0(SB), Y5, Y5
+	VPSLLD       $0x17, Y5, Y5
+	VMULPS       Y5, Y4, Y4
+	VANDPS       k7fffffff<>+0(SB), Y3, Y3
+	VMULPS       Y2, Y3, Y2
+	VADDPS       k40000000<>+0(SB), Y4, Y3
+	VDIVPS       Y3, Y4, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      k3e897acc<>+0(SB), Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       k3e90924e<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       k3eccd6b6<>+0(SB), Y6, Y6
+	VMULPS       Y5, Y6, Y6
+	VADDPS       k3f2aaaa6<>+0(SB), Y6, Y6
+	VMULPS       Y6, Y5, Y5
+	VSUBPS       Y5, Y4, Y5
+	VMULPS       Y5, Y3, Y3
+	VSUBPS       Y3, Y4, Y3
+	VADDPS       Y3, Y2, Y2
+	VCVTPS2PD    X2, Y3
+	VEXTRACTF128 $0x01, Y2, X2
+	VCVTPS2PD    X2, Y2
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      64(AX)(DX*8), Y4
+	VANDPD       Y4, Y3, Y3
+	VADDPD       Y3, Y0, Y0
+	LEAQ         masks8<>+0(SB), AX
+	VMOVUPS      96(AX)(DX*8), Y3
+	VANDPD       Y3, Y2, Y2
+	VADDPD       Y2, Y1, Y1
 
 done:
-	VMOVUPS Y0, (AX)
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VSHUFPD      $0x01, X0, X0, X1
+	VADDSD       X1, X0, X0
 	VZEROUPPER
+	MOVSD        X0, total+24(FP)
 	RET
+
+DATA k80000000<>+0(SB)/4, $0x80000000
+DATA k80000000<>+4(SB)/4, $0x80000000
+DATA k80000000<>+8(SB)/4, $0x80000000
+DATA k80000000<>+12(SB)/4, $0x80000000
+DATA k80000000<>+16(SB)/4, $0x80000000
+DATA k80000000<>+20(SB)/4, $0x80000000
+DATA k80000000<>+24(SB)/4, $0x80000000
+DATA k80000000<>+28(SB)/4, $0x80000000
+GLOBL k80000000<>(SB), RODATA|NOPTR, $32
+
+DATA k7fffffff<>+0(SB)/4, $0x7fffffff
+DATA k7fffffff<>+4(SB)/4, $0x7fffffff
+DATA k7fffffff<>+8(SB)/4, $0x7fffffff
+DATA k7fffffff<>+12(SB)/4, $0x7fffffff
+DATA k7fffffff<>+16(SB)/4, $0x7fffffff
+DATA k7fffffff<>+20(SB)/4, $0x7fffffff
+DATA k7fffffff<>+24(SB)/4, $0x7fffffff
+DATA k7fffffff<>+28(SB)/4, $0x7fffffff
+GLOBL k7fffffff<>(SB), RODATA|NOPTR, $32
+
+DATA k40000000<>+0(SB)/4, $0x40000000
+DATA k40000000<>+4(SB)/4, $0x40000000
+DATA k40000000<>+8(SB)/4, $0x40000000
+DATA k40000000<>+12(SB)/4, $0x40000000
+DATA k40000000<>+16(SB)/4, $0x40000000
+DATA k40000000<>+20(SB)/4, $0x40000000
+DATA k40000000<>+24(SB)/4, $0x40000000
+DATA k40000000<>+28(SB)/4, $0x40000000
+GLOBL k40000000<>(SB), RODATA|NOPTR, $32
+
+DATA k3e897acc<>+0(SB)/4, $0x3e897acc
+DATA k3e897acc<>+4(SB)/4, $0x3e897acc
+DATA k3e897acc<>+8(SB)/4, $0x3e897acc
+DATA k3e897acc<>+12(SB)/4, $0x3e897acc
+DATA k3e897acc<>+16(SB)/4, $0x3e897acc
+DATA k3e897acc<>+20(SB)/4, $0x3e897acc
+DATA k3e897acc<>+24(SB)/4, $0x3e897acc
+DATA k3e897acc<>+28(SB)/4, $0x3e897acc
+GLOBL k3e897acc<>(SB), RODATA|NOPTR, $32
+
+DATA k3e90924e<>+0(SB)/4, $0x3e90924e
+DATA k3e90924e<>+4(SB)/4, $0x3e90924e
+DATA k3e90924e<>+8(SB)/4, $0x3e90924e
+DATA k3e90924e<>+12(SB)/4, $0x3e90924e
+DATA k3e90924e<>+16(SB)/4, $0x3e90924e
+DATA k3e90924e<>+20(SB)/4, $0x3e90924e
+DATA k3e90924e<>+24(SB)/4, $0x3e90924e
+DATA k3e90924e<>+28(SB)/4, $0x3e90924e
+GLOBL k3e90924e<>(SB), RODATA|NOPTR, $32
+
+DATA k3eccd6b6<>+0(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+4(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+8(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+12(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+16(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+20(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+24(SB)/4, $0x3eccd6b6
+DATA k3eccd6b6<>+28(SB)/4, $0x3eccd6b6
+GLOBL k3eccd6b6<>(SB), RODATA|NOPTR, $32
+
+DATA k3f2aaaa6<>+0(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+4(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+8(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+12(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+16(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+20(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+24(SB)/4, $0x3f2aaaa6
+DATA k3f2aaaa6<>+28(SB)/4, $0x3f2aaaa6
+GLOBL k3f2aaaa6<>(SB), RODATA|NOPTR, $32

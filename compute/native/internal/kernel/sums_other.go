@@ -4,17 +4,32 @@
 
 package kernel
 
-// sumAVX adds to 8 lanes x, for n elements, a multiple of 8.
-func sumAVX(lanes *float64, x *float32, n int) { panic(elsewhere) }
+// sumAVX is the sum of x, of n elements.
+func sumAVX(x *float32, n int) (total float64) { panic(elsewhere) }
 
-// dotAVX adds to 8 lanes x·y, for n elements, a multiple of 8.
-func dotAVX(lanes *float64, x *float32, y *float32, n int) { panic(elsewhere) }
+// dotAVX is the sum of x·y, of n elements.
+func dotAVX(x *float32, y *float32, n int) (total float64) { panic(elsewhere) }
 
-// squaresAVX adds to 8 lanes (x - mean)², for n elements, a multiple of 8.
-func squaresAVX(lanes *float64, x *float32, n int, mean float64) { panic(elsewhere) }
+// squaresAVX is the sum of (x - mean)², of n elements.
+func squaresAVX(x *float32, n int, mean float64) (total float64) { panic(elsewhere) }
 
-// expSumAVX adds to 8 lanes what it sets, out = exp(x - shift), for n elements, a multiple of 8.
-func expSumAVX(lanes *float64, out *float32, x *float32, n int, shift float32) { panic(elsewhere) }
+// squaredLossAVX is the sum of (p - y)², of n elements.
+func squaredLossAVX(p *float32, y *float32, n int) (total float64) { panic(elsewhere) }
 
-// maxAVX raises 8 lanes to the elements of x, passing over NaN, for n elements, a multiple of 8.
-func maxAVX(lanes *float32, x *float32, n int) { panic(elsewhere) }
+// sumAVX64 is the sum of x, of n elements.
+func sumAVX64(x *float64, n int) (total float64) { panic(elsewhere) }
+
+// dotAVX64 is the sum of x·y, of n elements.
+func dotAVX64(x *float64, y *float64, n int) (total float64) { panic(elsewhere) }
+
+// squaresAVX64 is the sum of (x - mean)², of n elements.
+func squaresAVX64(x *float64, n int, mean float64) (total float64) { panic(elsewhere) }
+
+// squaredLossAVX64 is the sum of (p - y)², of n elements.
+func squaredLossAVX64(p *float64, y *float64, n int) (total float64) { panic(elsewhere) }
+
+// expSumAVX is the sum of what it sets, out = exp(x - shift), of n elements.
+func expSumAVX(out *float32, x *float32, n int, shift float32) (total float64) { panic(elsewhere) }
+
+// logisticLossAVX is the sum of |z|·t + log(1+exp(-|z|)), t being y where z < 0 and 1-y elsewhere, of n elements.
+func logisticLossAVX(z *float32, y *float32, n int) (total float64) { panic(elsewhere) }

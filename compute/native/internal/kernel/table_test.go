@@ -4,8 +4,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"strings"
+	"slices"
 	"testing"
+
+	"github.com/gangline/gangline/tensor"
 )
 
 // special are values at which kernels go wrong.
@@ -17,9 +19,9 @@ var special = []float32{
 }
 
 // vectorOf returns n values between canaries, at an odd address.
-func vectorOf(r *rand.Rand, n int) (whole, part []float32) {
+func vectorOf[T tensor.Float](r *rand.Rand, n int) (whole, part []T) {
 	at := 1 + r.IntN(9)
-	whole = make([]float32, at+n+9)
+	whole = make([]T, at+n+9)
 	for i := range whole {
 		whole[i] = 4321
 	}
@@ -27,25 +29,24 @@ func vectorOf(r *rand.Rand, n int) (whole, part []float32) {
 	for i := range part {
 		switch r.IntN(8) {
 		case 0:
-			part[i] = special[r.IntN(len(special))]
+			part[i] = T(special[r.IntN(len(special))])
 		case 1:
-			part[i] = math.Float32frombits(r.Uint32())
+			part[i] = T(math.Float32frombits(r.Uint32()))
+		case 2:
+			part[i] = T(r.IntN(3)) // equals
 		default:
-			part[i] = float32(r.NormFloat64() * 3)
+			part[i] = T(r.NormFloat64() * 3)
 		}
 	}
 	return whole, part
 }
 
-func bitsOf(v float32) uint32 {
+// bitsOf are the bits of v; one NaN is as good as another.
+func bitsOf[T tensor.Float](v T) uint64 {
 	if v != v {
-		return math.Float32bits(float32(math.NaN())) // one NaN is as good as another
+		v = T(math.NaN())
 	}
-	return math.Float32bits(v)
-}
-
-func sameFloat64(a, b float64) bool {
-	return math.Float64bits(a) == math.Float64bits(b) || a != a && b != b
+	return math.Float64bits(float64(v))
 }
 
 // TestAssemblyHasTheBitsOfGo calls every kernel of both tables with the same
@@ -55,55 +56,81 @@ func TestAssemblyHasTheBitsOfGo(t *testing.T) {
 	if !Assembly() {
 		t.Skip("this machine cannot run the assembly")
 	}
-	fast, plain := reflect.ValueOf(For[float32](true)).Elem(), reflect.ValueOf(For[float32](false)).Elem()
+	t.Run("float32", testTables[float32])
+	t.Run("float64", testTables[float64])
+}
+
+func testTables[T tensor.Float](t *testing.T) {
+	fast, plain := reflect.ValueOf(For[T](true)).Elem(), reflect.ValueOf(For[T](false)).Elem()
 	for f := range fast.NumField() {
 		name := fast.Type().Field(f).Name
-		if fast.Field(f).Kind() != reflect.Func || name == "Gather" || name == "Fetch" || strings.HasPrefix(name, "Sum") && name != "Sum" {
-			continue
+		if fast.Field(f).Kind() != reflect.Func || slices.Contains([]string{"Gather", "Fetch", "Turn", "Second", "AddSecond", "SumRows", "SumNormProducts"}, name) {
+			continue // with tests of their own
 		}
+		operands := slices.Contains([]string{"Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "Less", "LessEqual", "Equal", "Where"}, name)
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(f), 7))
 			for trial := range 400 {
-				n := trial % 67
-				testSame(t, r, n, trial%3 == 0, fast.Field(f), plain.Field(f))
+				n, single := trial%67, 0
+				if operands {
+					single = trial / 2 % 8
+				}
+				if name == "First" {
+					n++
+				}
+				testSame[T](t, r, n, single, trial%3 == 0, fast.Field(f), plain.Field(f))
 			}
 		})
 	}
 }
 
-// testSame calls two functions with equal arguments.
-func testSame(t *testing.T, r *rand.Rand, n int, inPlace bool, fast, plain reflect.Value) {
+// testSame calls two functions with equal arguments, those whose bit is set in
+// single being of one element.
+func testSame[T tensor.Float](t *testing.T, r *rand.Rand, n, single int, inPlace bool, fast, plain reflect.Value) {
 	t.Helper()
 	typ := fast.Type()
-	var wholes [2][][]float32
+	var wholes [2][][]T
 	var args [2][]reflect.Value
 	for i := range typ.NumIn() {
-		if typ.In(i).Kind() == reflect.Slice {
-			if i == 1 && inPlace && typ.NumOut() == 0 {
+		kind := typ.In(i).Kind()
+		if kind == reflect.Slice {
+			size := n
+			if i > 0 && single>>(i-1)&1 == 1 {
+				size = 1
+			} else if i == 1 && inPlace && typ.NumOut() == 0 {
 				args[0], args[1] = append(args[0], args[0][0]), append(args[1], args[1][0])
 				continue
 			}
-			whole, part := vectorOf(r, n)
-			again := append([]float32(nil), whole...)
-			at := len(whole) - n - 9
+			whole, part := vectorOf[T](r, size)
+			again := slices.Clone(whole)
+			at := len(whole) - size - 9
 			wholes[0], wholes[1] = append(wholes[0], whole), append(wholes[1], again)
 			args[0] = append(args[0], reflect.ValueOf(part))
-			args[1] = append(args[1], reflect.ValueOf(again[at:at+n]))
+			args[1] = append(args[1], reflect.ValueOf(again[at:at+size]))
 			continue
 		}
-		v := reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
+		v := reflect.ValueOf(r.Uint32())
+		if kind != reflect.Uint32 {
+			v = reflect.ValueOf(float32(r.NormFloat64())).Convert(typ.In(i))
+		}
 		args[0], args[1] = append(args[0], v), append(args[1], v)
 	}
 	got, want := fast.Call(args[0]), plain.Call(args[1])
 	for i := range got {
-		if g, w := got[i].Float(), want[i].Float(); !sameFloat64(g, w) {
-			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, g, w)
+		if got[i].Kind() == reflect.Bool && got[i].Bool() != want[i].Bool() {
+			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, got[i], want[i])
+		}
+		if got[i].CanInt() && got[i].Int() != want[i].Int() {
+			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, got[i], want[i])
+		}
+		if got[i].CanFloat() && bitsOf(got[i].Float()) != bitsOf(want[i].Float()) {
+			t.Fatalf("length %d: result is %v in assembly and %v in Go", n, got[i], want[i])
 		}
 	}
 	for a := range wholes[0] {
 		for i, g := range wholes[0][a] {
 			if w := wholes[1][a][i]; bitsOf(g) != bitsOf(w) {
-				t.Fatalf("length %d: argument %d, element %d is %v (%#x) in assembly and %v (%#x) in Go", n, a, i, g, bitsOf(g), w, bitsOf(w))
+				t.Fatalf("length %d, single %b: argument %d, element %d is %v (%#x) in assembly and %v (%#x) in Go", n, single, a, i, g, bitsOf(g), w, bitsOf(w))
 			}
 		}
 	}
@@ -144,6 +171,7 @@ func TestFunctionErrors(t *testing.T) {
 		{"silu", table.Silu, func(x float64) float64 { return x * sigmoid(x) }, 4},
 		{"gelu", table.Gelu, func(x float64) float64 { return x * phi(x) }, 6},
 		{"log", table.Log, math.Log, 1},
+		{"softplus", table.Softplus, softplusOf(math.Exp, math.Log1p), 4},
 		{"sqrt", table.Sqrt, math.Sqrt, 0.51},
 		{"rsqrt", table.Rsqrt, func(x float64) float64 { return 1 / math.Sqrt(x) }, 1.5},
 	} {
@@ -174,6 +202,130 @@ func TestFunctionErrors(t *testing.T) {
 				t.Errorf("want at most %v", c.ulps)
 			}
 		})
+	}
+}
+
+// TestLogisticErrors states the errors of the logistic loss and its gradient, a
+// row at a time, for labels that are 0 or 1 and for others.
+func TestLogisticErrors(t *testing.T) {
+	r, table := rand.New(rand.NewPCG(3, 4)), For[float32](false)
+	loss, hard, soft := 0.0, 0.0, 0.0
+	out := make([]float32, 1)
+	for i := range 200_000 {
+		z, y := float32(r.NormFloat64()*math.Exp(4*r.NormFloat64())), float32(i%2)
+		if math.Abs(float64(z)) > 80 {
+			continue // where exp(-|z|) is subnormal
+		}
+		if i%3 == 0 {
+			y = r.Float32()
+		}
+		z64, y64 := float64(z), float64(y)
+		exact := math.Abs(z64)*(1-y64) + math.Log1p(math.Exp(-math.Abs(z64)))
+		p := (1 - y64 - y64*math.Exp(-z64)) / (1 + math.Exp(-z64))
+		if z < 0 {
+			exact = -z64*y64 + math.Log1p(math.Exp(z64))
+			p = ((1-y64)*math.Exp(z64) - y64) / (1 + math.Exp(z64))
+		}
+		loss = max(loss, ulpsOff(float32(table.LogisticLoss([]float32{z}, []float32{y})), exact))
+		table.LogisticGrad(out, []float32{z}, []float32{y}, 1)
+		if i%3 == 0 {
+			soft = max(soft, math.Abs(float64(out[0])-p)*0x1p23)
+		} else {
+			hard = max(hard, ulpsOff(out[0], p))
+		}
+	}
+	t.Logf("largest errors: loss %.2f, gradient %.2f of labels 0 and 1, %.2f of those between", loss, hard, soft)
+	if loss > 4 || hard > 4 || soft > 4 || loss == 0 || hard == 0 || soft == 0 {
+		t.Error("want at most 4 units in the last place, and some")
+	}
+}
+
+// TestLines takes every second element of lines, of both types, that end with
+// the last of them and with one more, and adds back.
+func TestLines(t *testing.T) {
+	t.Run("float32", testLines[float32])
+	t.Run("float64", testLines[float64])
+}
+
+func testLines[T tensor.Float](t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for trial := range 200 {
+		n := trial % 41
+		_, x := vectorOf[T](r, max(0, 2*n-trial%2))
+		for _, asm := range variants() {
+			table := For[T](asm)
+			out, sums := make([]T, n), slices.Clone(x)
+			table.Second(out, x)
+			table.AddSecond(sums, out)
+			for i, v := range x {
+				want := v
+				if i%2 == 0 {
+					if bitsOf(out[i/2]) != bitsOf(v) {
+						t.Fatalf("asm=%t: element %d of %d is %v, want %v", asm, i/2, n, out[i/2], v)
+					}
+					want = v + v
+				}
+				if bitsOf(sums[i]) != bitsOf(want) {
+					t.Fatalf("asm=%t: sum %d of %d is %v, want %v", asm, i, n, sums[i], want)
+				}
+			}
+		}
+	}
+}
+
+// TestInside puts one element at or beyond a bound, at every place.
+func TestInside(t *testing.T) {
+	t.Run("float32", testInside[float32])
+	t.Run("float64", testInside[float64])
+}
+
+func testInside[T tensor.Float](t *testing.T) {
+	for _, asm := range variants() {
+		table := For[T](asm)
+		for n := range 20 {
+			for at := range n {
+				for _, v := range []float64{-1, -2, 3, 3.5, math.NaN(), math.Inf(1), math.Inf(-1)} {
+					x := make([]T, n)
+					x[at] = T(v)
+					if got, want := table.Inside(x, -1, 3), v >= -1 && v <= 3; got != want {
+						t.Errorf("asm=%t: element %d of %d is %v: %t", asm, at, n, v, got)
+					}
+				}
+			}
+			if !table.Inside(make([]T, n), 0, 0) || !table.Inside(make([]T, 0), 1, 2) {
+				t.Errorf("asm=%t: %d zeros are not inside", asm, n)
+			}
+		}
+	}
+}
+
+// TestTurn turns blocks of matrices of all sizes and looks at what lies around.
+func TestTurn(t *testing.T) {
+	t.Run("float32", testTurn[float32])
+	t.Run("float64", testTurn[float64])
+}
+
+func testTurn[T tensor.Float](t *testing.T) {
+	for size := range 20 * 20 {
+		rows, cols := size/20, size%20
+		const xRow, outRow = 23, 21
+		x := make([]T, 19*xRow+cols)
+		for i := range x {
+			x[i] = T(i + 1)
+		}
+		for _, asm := range variants() {
+			out := make([]T, 20*outRow)
+			For[T](asm).Turn(out, outRow, x, xRow, rows, cols)
+			for i, v := range out {
+				c, r, want := i/outRow, i%outRow, T(0)
+				if c < cols && r < rows {
+					want = T(r*xRow + c + 1)
+				}
+				if v != want {
+					t.Fatalf("asm=%t, %d × %d: element %d, %d is %v, want %v", asm, rows, cols, c, r, v, want)
+				}
+			}
+		}
 	}
 }
 
@@ -242,7 +394,7 @@ func TestGather(t *testing.T) {
 				ids[i] = r.Int64N(50)
 			}
 			for _, asm := range variants() {
-				whole, out := vectorOf(r, n*dim)
+				whole, out := vectorOf[float32](r, n*dim)
 				at := len(whole) - n*dim - 9
 				For[float32](asm).Fetch(rows, ids, dim)
 				For[float32](asm).Gather(out, rows, ids, dim)

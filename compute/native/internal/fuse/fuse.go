@@ -1,4 +1,5 @@
-package native
+// Package fuse finds the nodes of a segment that one kernel can compute.
+package fuse
 
 import (
 	"slices"
@@ -11,10 +12,10 @@ import (
 // groupMax is how many nodes a group has at most.
 const groupMax = 8
 
-// fuse finds chains of element-wise operators: from a product of matrices or an
-// element-wise node on, each next one the first reader of the one before, as long
-// as all have one shape.
-func (b *builder[T]) fuse(seg *graph.Segment) []compute.Group {
+// Chains finds chains of element-wise operators, those that link reports: from a
+// product of matrices or an element-wise node on, each next one the first reader
+// of the one before, as long as all have one shape.
+func Chains(seg *graph.Segment, link func(n *graph.Node) bool) []compute.Group {
 	f := &fuser{at: map[*graph.Node]int{}, readers: map[*graph.Node][]*graph.Node{}, taken: map[*graph.Node]bool{}, seg: seg}
 	for i, n := range seg.Nodes {
 		f.at[n] = i
@@ -24,13 +25,13 @@ func (b *builder[T]) fuse(seg *graph.Segment) []compute.Group {
 	}
 	var groups []compute.Group
 	for _, n := range seg.Nodes {
-		if f.taken[n] || n.Op != graph.MatMul && !b.links(n) {
+		if f.taken[n] || n.Op != graph.MatMul && !link(n) {
 			continue
 		}
 		nodes := []*graph.Node{n}
 		for len(nodes) < groupMax {
 			next := f.next(nodes)
-			if next == nil || !b.links(next) {
+			if next == nil || !link(next) {
 				break
 			}
 			nodes = append(nodes, next)
@@ -46,41 +47,16 @@ func (b *builder[T]) fuse(seg *graph.Segment) []compute.Group {
 	return groups
 }
 
-// pointwise returns a node as operator on elements, nil if it is none.
-func (b *builder[T]) pointwise(n *graph.Node) *pointwise[T] {
-	if p := b.unary(n); p != nil {
-		return p
-	}
-	if f := b.binaryFunc(n.Op); f != nil {
-		return &pointwise[T]{len(n.In), 1, f}
-	}
-	return nil
-}
-
-// links reports whether a node can be a link of a chain: an operator on elements,
-// each input of the result's shape, of one element, or repeated to it whole.
-func (b *builder[T]) links(n *graph.Node) bool {
-	if b.pointwise(n) == nil {
-		return false
-	}
-	for _, x := range n.In {
-		if !x.Shape.Equal(n.Shape) && !repeats(x.Shape, n.Shape) {
-			return false
-		}
-	}
-	return true
-}
-
-// repeats reports whether a value of shape x, of which all dims are known, is
+// Repeats reports whether a value of shape x, of which all dims are known, is
 // repeated along the leading dims of a shape only, or is one element.
-func repeats(x, shape tensor.Shape) bool {
+func Repeats(x, shape tensor.Shape) bool {
 	for len(x) > 0 && x[0] == 1 {
 		x = x[1:]
 	}
 	return x.Static() && x.Elems() > 0 && len(x) <= len(shape) && x.Equal(shape[len(shape)-len(x):])
 }
 
-// fuser is what fuse knows of a segment.
+// fuser is what Chains knows of a segment.
 type fuser struct {
 	seg     *graph.Segment
 	at      map[*graph.Node]int // where a node stands

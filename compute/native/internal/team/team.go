@@ -1,4 +1,6 @@
-package native
+// Package team spreads the parts of one computation over goroutines that stay
+// for the next.
+package team
 
 import (
 	"runtime"
@@ -6,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// team spreads the parts of one kernel over goroutines. It hires them at the
+// Team spreads the parts of one kernel over goroutines. It hires them at the
 // first spread of a Run and lets them go when the last Run or Hold ends, so that
 // a backend at rest holds none. Between two spreads they wait awake for a moment,
 // since the next kernel is microseconds away, and then asleep.
@@ -14,7 +16,7 @@ import (
 // What a part computes must not depend on who computes it; then results do not
 // depend on the number of goroutines. Spreads of programs that run at the same
 // time take turns.
-type team struct {
+type Team struct {
 	size    int          // goroutines, with the caller's
 	held    atomic.Int64 // Runs and Holds that go on
 	run     func()       // a worker, as a value made once: starting it allocates nothing
@@ -28,7 +30,7 @@ type team struct {
 
 	round atomic.Int64 // begun so far; a round is a spread or the dismissal
 	leave bool         // what workers read once they saw a round, as all below
-	work  part
+	work  Parts
 	parts int64
 	next  atomic.Int64 // part to be taken
 	left  atomic.Int64 // workers that have not finished the round
@@ -40,16 +42,21 @@ type sleeper struct {
 	wake   chan struct{}
 }
 
-// part computes part i of a kernel; worker says whose scratch to use.
-type part interface{ part(i, worker int) }
+// Parts is work in parts: Part computes part i; worker, below Size, says whose
+// scratch memory to use.
+type Parts interface{ Part(i, worker int) }
 
 // awake is how often a waiting goroutine looks before it gives way: about 50 µs,
 // several times what it takes to wake a sleeping one, so that it outlasts what
 // lies between two segments of a step.
 const awake = 1 << 16
 
-func newTeam(size int) *team {
-	t := &team{size: max(1, size)}
+// Size is how many goroutines there are, the caller's among them.
+func (t *Team) Size() int { return t.size }
+
+// New makes a team of so many goroutines, the caller's among them; at least that.
+func New(size int) *Team {
+	t := &Team{size: max(1, size)}
 	t.workers = make([]sleeper, t.size-1)
 	for i := range t.workers {
 		t.workers[i].wake = make(chan struct{}, 1)
@@ -58,13 +65,13 @@ func newTeam(size int) *team {
 	return t
 }
 
-// spread computes parts 0 to n-1 of w and returns when all are done.
-func (t *team) spread(n int, w part) {
+// Spread computes parts 0 to n-1 of w and returns when all are done.
+func (t *Team) Spread(n int, w Parts) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
 	if t.size == 1 || n <= 1 {
 		for i := range n {
-			w.part(i, 0)
+			w.Part(i, 0)
 		}
 		return
 	}
@@ -90,7 +97,7 @@ func (t *team) spread(n int, w part) {
 }
 
 // signal starts a round and wakes who sleeps.
-func (t *team) signal() {
+func (t *Team) signal() {
 	t.round.Add(1)
 	for i := range t.workers {
 		if w := &t.workers[i]; w.asleep.CompareAndSwap(true, false) {
@@ -99,11 +106,11 @@ func (t *team) signal() {
 	}
 }
 
-// hold keeps the goroutines, once hired, until as many calls of release.
-func (t *team) hold() { t.held.Add(1) }
+// Hold keeps the goroutines, once hired, until as many calls of Release.
+func (t *Team) Hold() { t.held.Add(1) }
 
-// release ends the goroutines if nobody holds them any more, and waits for them.
-func (t *team) release() {
+// Release ends the goroutines if nobody holds them any more, and waits for them.
+func (t *Team) Release() {
 	if t.held.Add(-1) > 0 {
 		return
 	}
@@ -117,7 +124,7 @@ func (t *team) release() {
 	t.done.Wait()
 }
 
-func (t *team) worker() {
+func (t *Team) worker() {
 	defer t.done.Done()
 	rank := int(t.ranks.Add(1))
 	for seen := t.first; ; {
@@ -131,7 +138,7 @@ func (t *team) worker() {
 }
 
 // await returns the number of the round after the one seen.
-func (t *team) await(seen int64, w *sleeper) int64 {
+func (t *Team) await(seen int64, w *sleeper) int64 {
 	for range awake {
 		if r := t.round.Load(); r != seen {
 			return r
@@ -147,12 +154,12 @@ func (t *team) await(seen int64, w *sleeper) int64 {
 }
 
 // take computes parts until none is left.
-func (t *team) take(worker int) {
+func (t *Team) take(worker int) {
 	for {
 		i := t.next.Add(1) - 1
 		if i >= t.parts {
 			return
 		}
-		t.work.part(int(i), worker)
+		t.work.Part(int(i), worker)
 	}
 }
