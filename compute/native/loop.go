@@ -12,7 +12,7 @@ const grain = 1 << 14
 // loop is a kernel that computes a number of things, each alone: elements, rows,
 // columns, images. The team takes runs of them.
 type loop struct {
-	team     *team
+	team     *team.Team
 	call     *compute.Call
 	n, chunk int
 	columns  bool // in few parts, since each passes over all rows
