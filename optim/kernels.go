@@ -214,9 +214,11 @@ func (k *kernel[T]) trust(n *norms) {
 func (k *kernel[T]) lambMoments(p, g, m1, m2 []T, n *norms) {
 	g, m1, m2 = g[:len(p)], m1[:len(p)], m2[:len(p)]
 	n.param += SquareNorm(p)
-	if squares, ok := vector.LAMBMoments(singles(p), singles(g), singles(m1), singles(m2), &k.vec); ok {
-		n.step += squares
-		return
+	if len(p) >= lanes {
+		if squares, ok := vector.LAMBMoments(singles(p), singles(g), singles(m1), singles(m2), &k.vec); ok {
+			n.step += squares
+			return
+		}
 	}
 	mean, blend1, beta2, blend2 := k.mean, k.blend1, k.beta2, k.blend2
 	var s [lanes]float64
@@ -237,7 +239,7 @@ func (k *kernel[T]) direction(w, a, v T) T {
 // lamb is the second pass: the rate is that times the trust ratio.
 func (k *kernel[T]) lamb(p, m1, m2 []T) {
 	m1, m2 = m1[:len(p)], m2[:len(p)]
-	if vector.LAMB(singles(p), singles(m1), singles(m2), &k.vec) {
+	if len(p) >= lanes && vector.LAMB(singles(p), singles(m1), singles(m2), &k.vec) {
 		return
 	}
 	lr := k.rate

@@ -15,8 +15,10 @@ const lanes = 8
 // if an element is not, and may be infinite where elements exceed 1e150. One
 // pass; no allocation.
 func SquareNorm[T Float](v []T) float64 {
-	if squares, ok := vector.Squares(singles(v)); ok {
-		return squares
+	if len(v) >= lanes {
+		if squares, ok := vector.Squares(singles(v)); ok {
+			return squares
+		}
 	}
 	var s [lanes]float64
 	a, b, c, d, e, f, g, h := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
