@@ -181,30 +181,3 @@ func (o *commit) sum(all []byte) Result {
 }
 
 func (o *commit) moved() int64 { return o.exchange.Bytes() }
-
-// finite reports whether no element is infinite or not a number. It costs a
-// pass over the memory.
-func finite(t *tensor.Tensor) bool {
-	if t.DType() == tensor.F32 {
-		return allFinite(t.F32())
-	}
-	return allFinite(t.F64())
-}
-
-// allFinite adds up v-v, which is 0 for a finite v and not a number otherwise.
-// A sum of squares would call large but finite gradients infinite.
-func allFinite[T tensor.Float](v []T) bool {
-	var a, b, c, d T
-	for len(v) >= 4 {
-		w := v[:4:4]
-		a += w[0] - w[0]
-		b += w[1] - w[1]
-		c += w[2] - w[2]
-		d += w[3] - w[3]
-		v = v[4:]
-	}
-	for _, x := range v {
-		a += x - x
-	}
-	return a+b+c+d == 0
-}

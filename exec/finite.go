@@ -1,0 +1,51 @@
+package exec
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+// Infinities and what is not a number have all bits of the exponent set, so that
+// one more in its lowest place carries into the sign.
+const (
+	exponents32 = 0x7f800000_7f800000
+	lowest32    = 0x00800000_00800000
+	signs32     = 0x80000000_80000000
+	exponents64 = 0x7ff00000_00000000
+	lowest64    = 0x00100000_00000000
+	signs64     = 0x80000000_00000000
+)
+
+// finite reports whether no element is infinite or not a number. It costs a pass
+// over the memory, of 0.1 ns an element while it is near.
+func finite(t *tensor.Tensor) bool {
+	b := t.Bytes()
+	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8) // tensors are aligned to 8 bytes
+	if t.DType() == tensor.F64 {
+		return carries(words, exponents64, lowest64)&signs64 == 0
+	}
+	last := uint64(0)
+	if v := t.F32(); len(v)%2 == 1 {
+		last = uint64(math.Float32bits(v[len(v)-1]))&exponents32 + lowest32
+	}
+	return (carries(words, exponents32, lowest32)|last)&signs32 == 0
+}
+
+// carries adds lowest to the exponents of every word and ors the sums.
+func carries(words []uint64, exponents, lowest uint64) uint64 {
+	var a, b, c, d uint64
+	for len(words) >= 4 {
+		w := words[:4:4]
+		a |= w[0]&exponents + lowest
+		b |= w[1]&exponents + lowest
+		c |= w[2]&exponents + lowest
+		d |= w[3]&exponents + lowest
+		words = words[4:]
+	}
+	for _, w := range words {
+		a |= w&exponents + lowest
+	}
+	return a | b | c | d
+}
