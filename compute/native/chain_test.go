@@ -100,4 +100,3 @@ func inputsOf(seg *graph.Segment, rows [2]int) (in []*tensor.Tensor) {
 	}
 	return in
 }
-
