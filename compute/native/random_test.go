@@ -118,7 +118,7 @@ func (s *sketch) grow() {
 	case k < 13:
 		v := s.pick()
 		s.binary(v, s.partner(v))
-	case k < 15:
+	case k < 16:
 		s.product(s.pick())
 	case k < 18:
 		s.reshape(s.pick())
@@ -204,6 +204,10 @@ func (s *sketch) product(v value) {
 			s.add(p, 0, []int{c, c}, v.bound*v.bound*sizeMax*18)
 		}
 	default:
+		if rank == 2 && v.mult > 0 && c%3 == 0 {
+			v, rank = value{g.Reshape(v.Node, tensor.Dynamic, 3, c/3), v.mult, []int{3, c / 3}, v.bound}, 3
+			c /= 3
+		}
 		if rank == 3 && v.mult > 0 {
 			p := g.MatMulT(v.Node, v.Node, true, false)
 			dims, bound := []int{c, c}, v.bound*v.bound*float64(v.dims[0])

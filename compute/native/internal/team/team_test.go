@@ -78,6 +78,38 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+// meeting is parts that all wait for each other, so that each has a goroutine to
+// itself.
+type meeting struct {
+	all   sync.WaitGroup
+	taken []atomic.Int64 // by worker
+}
+
+func (m *meeting) Part(_, worker int) {
+	m.taken[worker].Add(1)
+	m.all.Done()
+	m.all.Wait()
+}
+
+// TestWorkersAreDistinct proves that goroutines that work at the same time are
+// different workers, with scratch memory of their own.
+func TestWorkersAreDistinct(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	team := New(4)
+	for range 3 {
+		team.Hold()
+		m := &meeting{taken: make([]atomic.Int64, 4)}
+		m.all.Add(4)
+		team.Spread(4, m)
+		for w := range m.taken {
+			if got := m.taken[w].Load(); got != 1 {
+				t.Errorf("worker %d had %d parts, want 1", w, got)
+			}
+		}
+		team.Release()
+	}
+}
+
 // TestHoldsInAnyOrder proves that workers stay exactly as long as anybody holds
 // the team, in whatever order holds end, and that they come back after.
 func TestHoldsInAnyOrder(t *testing.T) {
@@ -151,7 +183,7 @@ func TestPanic(t *testing.T) {
 			var broken sync.WaitGroup
 			broken.Add(1)
 			var once sync.Once
-			c := &tally{parts: make([]atomic.Int64, 60), size: size, at: at, bad: func(_, worker int) {
+			c := &tally{parts: make([]atomic.Int64, 2000), size: size, at: at, bad: func(_, worker int) {
 				if (worker == 0) == byCaller {
 					once.Do(func() {
 						broken.Done()
@@ -160,7 +192,7 @@ func TestPanic(t *testing.T) {
 				}
 				broken.Wait() // so that it happens
 			}}
-			got := panicOf(func() { team.Spread(60, c) })
+			got := panicOf(func() { team.Spread(2000, c) })
 			var p *Panic
 			switch err, _ := got.(error); {
 			case byCaller && !errors.Is(err, errPart):
@@ -172,6 +204,13 @@ func TestPanic(t *testing.T) {
 				if at[w].Load() {
 					t.Errorf("worker %d is still at work", w)
 				}
+			}
+			done := int64(0)
+			for i := range c.parts {
+				done += c.parts[i].Load()
+			}
+			if want := int64(len(c.parts) - 1); size > 1 && byCaller && done != want {
+				t.Errorf("the panic came after %d parts, want all %d others", done, want)
 			}
 			for range 5 {
 				spread(t, team, 9, at)
