@@ -66,11 +66,11 @@ func group(g *graph.Graph, text string) func(*graph.Segment) []compute.Group {
 	return func(*graph.Segment) []compute.Group {
 		var all compute.Group
 		names, over, _ := strings.Cut(text, "|")
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			n, kept := strings.CutSuffix(name, "*")
 			all.Nodes, all.Kept = append(all.Nodes, g.ByName(n)), append(all.Kept, kept)
 		}
-		for _, name := range strings.Fields(over) {
+		for name := range strings.FieldsSeq(over) {
 			all.InPlace = append(all.InPlace, g.ByName(name))
 		}
 		return []compute.Group{all}

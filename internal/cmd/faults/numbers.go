@@ -40,7 +40,7 @@ func gradientFaults() []fault {
 			name: "a segment does not pass on what a later one reads",
 			harm: "The backward pass reads values of another step.",
 			file: "graph/train.go", by: catcher{"graph", "TestTrainCutsAfterEachGradient"},
-			old: "n.Op != Const && readBy(rest, n)", new: "n.Op != Const && readBy(nil, n)",
+			old: "!repeated(n) && readBy(rest, n)", new: "!repeated(n) && readBy(nil, n)",
 		},
 		{
 			name: "a bag cuts off the weights of its entries",
@@ -63,7 +63,7 @@ func gradientFaults() []fault {
 		{
 			name: "all variables start from the same numbers",
 			harm: "Layers of one shape start equal; models learn less than they could.",
-			file: "graph/fill.go", by: catcher{"graph", "TestFillStreams"},
+			file: "graph/internal/random/random.go", by: catcher{"graph", "TestFillStreams"},
 			old: "for i := range len(name) {", new: "for i := range min(1, len(name)) {",
 		},
 	}

@@ -36,18 +36,18 @@ type Team struct {
 	parts int64
 	next  atomic.Int64 // part to be taken
 	left  atomic.Int64 // workers that have not finished the round
-	broke atomic.Pointer[Panic]
+	broke atomic.Pointer[PanicError]
 }
 
-// Panic is what Spread panics with if a part did on a goroutine other than the
+// PanicError is what Spread panics with if a part did on a goroutine other than the
 // caller's: what went wrong, and where.
-type Panic struct {
+type PanicError struct {
 	Value any
 	Stack []byte
 }
 
 // Error implements error.
-func (p *Panic) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
+func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
 // sleeper is where one worker waits.
 type sleeper struct {
@@ -162,7 +162,7 @@ func (t *Team) worker() {
 func (t *Team) help(rank int) {
 	defer func() {
 		if r := recover(); r != nil {
-			t.broke.CompareAndSwap(nil, &Panic{r, debug.Stack()})
+			t.broke.CompareAndSwap(nil, &PanicError{r, debug.Stack()})
 		}
 		t.left.Add(-1)
 	}()

@@ -2,6 +2,7 @@ package team
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -193,11 +194,11 @@ func TestPanic(t *testing.T) {
 				broken.Wait() // so that it happens
 			}}
 			got := panicOf(func() { team.Spread(2000, c) })
-			var p *Panic
+			var p *PanicError
 			switch err, _ := got.(error); {
 			case byCaller && !errors.Is(err, errPart):
 				t.Errorf("size %d: the panic is %v", size, got)
-			case !byCaller && (!errors.As(err, &p) || p.Value != errPart || !strings.Contains(err.Error(), "TestPanic")):
+			case !byCaller && (!errors.As(err, &p) || fmt.Sprint(p.Value) != errPart.Error() || !strings.Contains(err.Error(), "TestPanic")):
 				t.Errorf("size %d: the panic of another goroutine is %v", size, got)
 			}
 			for w := range at {
