@@ -60,7 +60,7 @@ func (m *memory) assign(s *step, i int) {
 		case s.view, !x.kept:
 			m.vals[x.dst] = tensor.New(d, 0)
 		case k == len(s.parts)-1:
-			m.vals[x.dst] = m.take(s, d, i)
+			m.vals[x.dst], x.over = m.take(s, d, i)
 		default:
 			m.vals[x.dst] = m.spare(d)
 		}
@@ -82,15 +82,15 @@ func (m *memory) assign(s *step, i int) {
 }
 
 // take returns the tensor for the result of step i: an input's that it may
-// overwrite, or a spare one.
-func (m *memory) take(s *step, d tensor.DType, i int) *tensor.Tensor {
+// overwrite, with the number of that in vals, or a spare one, with -1.
+func (m *memory) take(s *step, d tensor.DType, i int) (*tensor.Tensor, int) {
 	for _, a := range m.overwritable(s) {
 		if v := m.owner[a]; m.inner(v) && m.last[v] == i && m.vals[v].DType() == d {
 			m.last[v] = -1 // taken over: not to be given on
-			return m.vals[v]
+			return m.vals[v], v
 		}
 	}
-	return m.spare(d)
+	return m.spare(d), -1
 }
 
 // overwritable returns the values whose memory the result of a step may take over.

@@ -23,6 +23,7 @@ type part struct {
 	kept  bool
 	args  []int // of vals
 	dst   int   // of vals
+	over  int   // of vals: whose memory the result takes over; -1: nobody's
 	shape tensor.Shape
 	room  []tensor.Shape // for the shapes of the inputs
 }
@@ -92,7 +93,7 @@ func (p *program) newStep(g Group, index, at map[*graph.Node]int, o Options) (s 
 
 // set finds the inputs of a node.
 func (x *part) set(n *graph.Node, index map[*graph.Node]int) error {
-	x.call = Call{Node: n, In: make([]*tensor.Tensor, len(n.In))}
+	x.call, x.over = Call{Node: n, In: make([]*tensor.Tensor, len(n.In))}, -1
 	x.shape, x.room = make(tensor.Shape, 0, 8), make([]tensor.Shape, 0, len(n.In))
 	for _, a := range n.In {
 		v, ok := index[a]
@@ -133,6 +134,10 @@ func (x *part) prepare(vals []*tensor.Tensor, stepOfRun int64, view bool) error 
 		return err
 	}
 	x.shape = shape
+	if x.over >= 0 && vals[x.over].Elems() != shape.Elems() {
+		// The nodes have one shape, so that nothing else can differ.
+		return fmt.Errorf("got %v: dims that the batch decides must be equal in all inputs", x.room[:len(c.In)])
+	}
 	switch {
 	case view:
 		c.Out.View(c.In[0], shape...)

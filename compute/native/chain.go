@@ -20,7 +20,7 @@ type chain[T tensor.Float] struct {
 	loop
 	b     *builder[T]
 	first *matMul[T] // nil: there is none
-	to    int        // which call's memory the product goes to: the first that is kept
+	to    int        // which call's memory the product goes to
 	links []link[T]
 	cost  int
 	lead  []T // the result of first
@@ -30,6 +30,7 @@ type chain[T tensor.Float] struct {
 type link[T tensor.Float] struct {
 	*pointwise[T]
 	args [operandsMax]source
+	full [operandsMax]bool // the operand has the shape of the result
 	kept bool
 	room int // where in the scratch memory its result is, if not kept
 
@@ -55,7 +56,7 @@ const lead source = 1 << 30
 
 // chain returns the kernel of a group of package fuse.
 func (b *builder[T]) chain(g compute.Group) compute.GroupKernel {
-	c := &chain[T]{b: b, to: slices.Index(g.Kept, true)}
+	c := &chain[T]{b: b, to: homeOfFirst(g)}
 	c.team, c.body = b.team, func(_ *compute.Call, lo, hi, worker int) { c.run(lo, hi, worker) }
 	at := map[*graph.Node]source{}
 	for i, n := range g.Nodes {
@@ -66,6 +67,7 @@ func (b *builder[T]) chain(g compute.Group) compute.GroupKernel {
 		l := link[T]{pointwise: b.pointwise(n), kept: g.Kept[i], room: len(c.links) * linkChunk}
 		for k, x := range n.In {
 			var ok bool
+			l.full[k] = x.Shape.Equal(n.Shape)
 			if l.args[k], ok = at[x]; !ok {
 				l.args[k] = ^source(k)
 			}
@@ -77,9 +79,25 @@ func (b *builder[T]) chain(g compute.Group) compute.GroupKernel {
 	return c.compute
 }
 
+// homeOfFirst returns the number of the node whose memory holds the first value
+// of a group while links run: its own if it is kept, else that of the first kept
+// one that no link which still reads it stands behind.
+func homeOfFirst(g compute.Group) int {
+	if g.Kept[0] {
+		return 0
+	}
+	last := 0
+	for i, n := range g.Nodes {
+		if slices.Contains(n.In, g.Nodes[0]) {
+			last = i
+		}
+	}
+	return last + slices.Index(g.Kept[last:], true)
+}
+
 // compute is the kernel.
 func (c *chain[T]) compute(calls []*compute.Call) error {
-	if err := sameShape(calls); err != nil {
+	if err := c.sameShape(calls); err != nil {
 		return err
 	}
 	if c.first != nil {
@@ -95,13 +113,23 @@ func (c *chain[T]) compute(calls []*compute.Call) error {
 }
 
 // sameShape demands what package fuse took for granted of dims that the batch decides.
-func sameShape(calls []*compute.Call) error {
-	for _, call := range calls[1:] {
-		if a, b := calls[0].Out.Shape(), call.Out.Shape(); !a.Equal(b) {
-			return fmt.Errorf("%q is %v and not %v as %q: dims that the batch decides must be equal", call.Node.Name, b, a, calls[0].Node.Name)
+func (c *chain[T]) sameShape(calls []*compute.Call) error {
+	want := calls[0].Out.Shape()
+	for i, call := range calls[len(calls)-len(c.links):] {
+		if got := call.Out.Shape(); !got.Equal(want) {
+			return differs(call.Node, got, calls[0].Node, want)
+		}
+		for k, x := range call.In {
+			if got := x.Shape(); c.links[i].full[k] && !got.Equal(want) {
+				return differs(call.Node.In[k], got, calls[0].Node, want)
+			}
 		}
 	}
 	return nil
+}
+
+func differs(a *graph.Node, got tensor.Shape, b *graph.Node, want tensor.Shape) error {
+	return fmt.Errorf("%q is %v and not %v as %q: dims that the batch decides must be equal", a.Name, got, want, b.Name)
 }
 
 // bind finds the memory that the links read and write.

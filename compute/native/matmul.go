@@ -122,6 +122,7 @@ func (p *matMul[T]) Part(i, worker int) {
 	j0, j1 := min(p.n, col*p.stepN), min(p.n, (col+1)*p.stepN)
 	w := &p.b.work[worker]
 	product := &w.product
+	product.After = nil // of a part that did not end
 	if p.n > 1 {
 		if p.then != nil {
 			w.tail.chain, w.tail.row, w.tail.width = p.then, batch*p.m, p.n

@@ -19,6 +19,15 @@ func TestConformanceOfFallback(t *testing.T) {
 	computetest.Run(t, native.New(native.Fallback(), native.Threads(2)), tensor.F32, tensor.F64)
 }
 
+// TestConformanceOfAVX2 proves the same of the tiles for AVX2 on threads, which a
+// machine with AVX-512 would not use.
+func TestConformanceOfAVX2(t *testing.T) {
+	if !native.Assembly() {
+		t.Skip("this machine cannot run the assembly")
+	}
+	computetest.Run(t, native.NewAVX2(native.Threads(2)), tensor.F32)
+}
+
 // TestRowsDoNotDependOnBatch proves that a row of a product has the same bits
 // in a batch of any size, over several blocks in every dim: two ranks that cut
 // a batch differently compute the same rows.

@@ -44,7 +44,7 @@ func (c catcher) String() string { return c.pkg + " " + c.test }
 func faults() []fault {
 	return slices.Concat(
 		strategyFaults(), builderFaults(), checkFaults(), cursorFaults(), execFaults(), commitFaults(),
-		gradientFaults(), ruleFaults(), flagFaults(), dataFaults(), modelFaults(),
+		gradientFaults(), nativeFaults(), ruleFaults(), flagFaults(), dataFaults(), modelFaults(),
 		scheduleFaults(), sparseFaults(), storeFaults(), rowFaults(), clientFaults(),
 		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(),
 	)

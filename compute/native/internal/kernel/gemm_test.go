@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/gangline/gangline/tensor"
@@ -21,9 +22,9 @@ func operand[T tensor.Float](r *rand.Rand, rows, cols int, trans bool) Matrix[T]
 	return Matrix[T]{data, cols, 1}
 }
 
-func testMultiply[T tensor.Float](t *testing.T, asm bool, eps float64) {
+func testMultiply[T tensor.Float](t *testing.T, tile *Tile[T], eps float64) {
 	r := rand.New(rand.NewPCG(1, 2))
-	p := &Product[T]{Tile: TileFor[T](asm)}
+	p := &Product[T]{Tile: tile}
 	sizes := []int{0, 1, 2, 3, 5, 6, 7, 15, 16, 17, 31, 40, 65}
 	big := []int{7, 385, 400, 650, 1040}
 	for trial := range 200 {
@@ -79,11 +80,83 @@ func testMultiply[T tensor.Float](t *testing.T, asm bool, eps float64) {
 }
 
 func TestMultiply(t *testing.T) {
-	for _, asm := range variants() {
-		t.Run(fmt.Sprintf("asm=%t", asm), func(t *testing.T) {
-			testMultiply[float32](t, asm, 0x1p-23)
-			testMultiply[float64](t, asm, 0x1p-52)
-		})
+	for name, tile := range tiles[float32]() {
+		t.Run(name+"/f32", func(t *testing.T) { testMultiply(t, tile, 0x1p-23) })
+	}
+	for name, tile := range tiles[float64]() {
+		t.Run(name+"/f64", func(t *testing.T) { testMultiply(t, tile, 0x1p-52) })
+	}
+}
+
+// tiles are all tiles that this machine can run, with what they are made of.
+func tiles[T tensor.Float]() map[string]*Tile[T] {
+	all := map[string]*Tile[T]{"go": TileFor[T](false)}
+	if Assembly() {
+		all["AVX2"] = TileOfAVX2[T]()
+	}
+	if wide() {
+		all["AVX-512"] = TileFor[T](true)
+	}
+	return all
+}
+
+// blocksSeen are the blocks that a product reported as done.
+type blocksSeen struct {
+	ld    int
+	c     []float32
+	times []int     // how often each element was in one
+	then  []float32 // what it was at the last
+}
+
+func (b *blocksSeen) Block(i0, i1, j0, j1 int) {
+	for i := i0; i < i1; i++ {
+		for j := j0; j < j1; j++ {
+			b.times[i*b.ld+j]++
+			b.then[i*b.ld+j] = b.c[i*b.ld+j]
+		}
+	}
+}
+
+// TestAssemblyTilesAgree proves that the tiles of AVX-512 and of AVX2 give the
+// same bits, setting and adding, and that every element is reported as done
+// once, after its last change.
+func TestAssemblyTilesAgree(t *testing.T) {
+	if !wide() {
+		t.Skip("this machine has no AVX-512")
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	sizes := []int{1, 2, 3, 4, 7, 8, 9, 11, 12, 13, 15, 16, 17, 24, 25, 31, 32, 33, 47, 48, 49, 63, 65, 129}
+	for trial := range 400 {
+		m, n, k := sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))], sizes[r.IntN(len(sizes))]
+		switch trial % 40 {
+		case 0:
+			m = blockM + sizes[trial/40]
+		case 1:
+			k = blockK*(1+trial%3) + sizes[trial/40]
+		case 2:
+			m, n = blockM+1, blockN+sizes[trial/40]
+		case 3:
+			k = 0
+		}
+		a, b := operand[float32](r, m, k, r.IntN(2) == 1), operand[float32](r, k, n, r.IntN(2) == 1)
+		start := operand[float32](r, m, n, false).Data
+		add := r.IntN(2) == 1
+		var got [2]blocksSeen
+		for i, tile := range []*Tile[float32]{TileOfAVX2[float32](), TileFor[float32](true)} {
+			got[i] = blocksSeen{n, slices.Clone(start), make([]int, m*n), make([]float32, m*n)}
+			p := &Product[float32]{Tile: tile, Add: add, After: &got[i]}
+			p.Multiply(got[i].c, n, a, b, 0, m, 0, n, k)
+			for at, times := range got[i].times {
+				if times != 1 || math.Float32bits(got[i].then[at]) != math.Float32bits(got[i].c[at]) {
+					t.Fatalf("%dx%dx%d, tile of %d: element %d was reported %d times as %v and is %v", m, k, n, tile.Cols, at, times, got[i].then[at], got[i].c[at])
+				}
+			}
+		}
+		for at := range got[0].c {
+			if x, y := got[0].c[at], got[1].c[at]; math.Float32bits(x) != math.Float32bits(y) {
+				t.Fatalf("%dx%dx%d add=%t: element (%d,%d) is %v in AVX2 and %v in AVX-512", m, k, n, add, at/n, at%n, x, y)
+			}
+		}
 	}
 }
 

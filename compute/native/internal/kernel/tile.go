@@ -23,13 +23,14 @@ func TileFor[T tensor.Float](asm bool) *Tile[T] {
 		}
 		return any(t).(*Tile[T])
 	}
-	return tileOfAVX2[T]()
+	return TileOfAVX2[T]()
 }
 
 // wide reports whether this machine has AVX-512.
 func wide() bool { return Assembly() && cpu.X86.HasAVX512F }
 
-func tileOfAVX2[T tensor.Float]() *Tile[T] {
+// TileOfAVX2 is TileFor, with assembly, on a machine without AVX-512.
+func TileOfAVX2[T tensor.Float]() *Tile[T] {
 	t := new(Tile[T])
 	switch t := any(t).(type) {
 	case *Tile[float32]:

@@ -3,7 +3,9 @@
 package team
 
 import (
+	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -34,7 +36,18 @@ type Team struct {
 	parts int64
 	next  atomic.Int64 // part to be taken
 	left  atomic.Int64 // workers that have not finished the round
+	broke atomic.Pointer[PanicError]
 }
+
+// PanicError is what Spread panics with if a part did on a goroutine other than the
+// caller's: what went wrong, and where.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+// Error implements error.
+func (p *PanicError) Error() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
 // sleeper is where one worker waits.
 type sleeper struct {
@@ -65,7 +78,8 @@ func New(size int) *Team {
 	return t
 }
 
-// Spread computes parts 0 to n-1 of w and returns when all are done.
+// Spread computes parts 0 to n-1 of w and returns when all are done. If a part
+// panics, so does Spread, once no goroutine works any more; the team stays usable.
 func (t *Team) Spread(n int, w Parts) {
 	t.busy.Lock()
 	defer t.busy.Unlock()
@@ -87,13 +101,21 @@ func (t *Team) Spread(n int, w Parts) {
 		}
 	}
 	t.signal()
+	defer t.finish()
 	t.take(0)
+}
+
+// finish waits for the workers.
+func (t *Team) finish() {
 	for i := 0; t.left.Load() > 0; i++ {
 		if i > awake {
 			runtime.Gosched()
 		}
 	}
 	t.work = nil
+	if p := t.broke.Swap(nil); p != nil {
+		panic(p)
+	}
 }
 
 // signal starts a round and wakes who sleeps.
@@ -132,9 +154,19 @@ func (t *Team) worker() {
 		if t.leave {
 			return
 		}
-		t.take(rank)
-		t.left.Add(-1)
+		t.help(rank)
 	}
+}
+
+// help computes parts as a worker, whose panic is handed to the caller.
+func (t *Team) help(rank int) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.broke.CompareAndSwap(nil, &PanicError{r, debug.Stack()})
+		}
+		t.left.Add(-1)
+	}()
+	t.take(rank)
 }
 
 // await returns the number of the round after the one seen.
