@@ -6,12 +6,12 @@ TIME    ?= 2s
 SEED    ?=
 PEERS   ?= ../shared/bench
 
-.PHONY: help all build tidy lint test race sim fuzz chaos faults bench bench-peers
+.PHONY: help all build tidy lint test fallback race sim fuzz chaos faults bench bench-peers
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-all: build tidy lint test race sim fuzz ## everything CI runs
+all: build tidy lint test fallback race sim fuzz ## everything CI runs
 
 build: ## compile, also for machines that are not this one
 	$(GO) build ./...
@@ -28,6 +28,9 @@ lint: ## golangci-lint with .golangci.yml
 
 test: ## what the README says: all tests
 	$(GO) test ./...
+
+fallback: ## all tests that compute, without assembly, as on machines that have none
+	$(GO) test -tags noasm ./compute/... ./optim/... ./exec ./model ./bench ./train
 
 race: ## all tests under the race detector, shuffled
 	$(GO) test -race -shuffle=on ./...
