@@ -5,7 +5,7 @@
 // depend on the number of ranks, and the position in the data is one number.
 package data
 
-import "fmt"
+import "github.com/gangline/gangline/data/table"
 
 // ColumnKind says how a column is stored.
 type ColumnKind string
@@ -61,11 +61,4 @@ type Source interface {
 }
 
 // RowError says where bad input stands.
-type RowError struct {
-	File   string
-	Line   int    // 1-based; for binary files the record
-	Reason string // what is wrong and what was expected
-}
-
-// Error implements error.
-func (e *RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+type RowError = table.RowError

@@ -1,0 +1,2 @@
+// Package chart draws the curves of a run.
+package chart

@@ -1,0 +1,2 @@
+// Package metric measures predictions against labels.
+package metric
