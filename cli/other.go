@@ -71,8 +71,8 @@ func newEval(ext job.Extensions) *cobra.Command {
 					return err
 				}
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "step %d: %s\n", m.Step, metricsText(m.Eval))
-			return err
+			fmt.Fprintf(c.OutOrStdout(), "step %d: ", m.Step)
+			return printMetrics(c.OutOrStdout(), &m.Eval)
 		},
 	}
 	f.add(cmd)

@@ -162,7 +162,10 @@ func printTable(w io.Writer, r *train.Report) {
 		row("train", "loss %.5f, objective %.5f", *r.TrainLoss, *r.Objective)
 	}
 	if e := r.Eval; e != nil {
-		row("test", "%s", metricsText(*e))
+		row("test", "%s", metricsText(e))
+		if more := moreMetrics(e); more != "" {
+			row("", "%s", more)
+		}
 		if e.AUCShare != nil {
 			row("", "%.2f %% of the best possible AUC, %.5f", 100**e.AUCShare, *e.BestAUC)
 		}
@@ -202,18 +205,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// metricsText lists the metrics that there are.
-func metricsText(m train.Metrics) string {
-	var parts []string
-	for _, x := range []struct {
-		name  string
-		value *float64
-	}{{"AUC", m.AUC}, {"accuracy", m.Accuracy}, {"log loss", m.LogLoss}, {"perplexity", m.Perplexity}, {"RMSE", m.RMSE}} {
-		if x.value != nil {
-			parts = append(parts, fmt.Sprintf("%s %.5f", x.name, *x.value))
-		}
-	}
-	return strings.Join(append(parts, fmt.Sprintf("%d rows", m.Rows)), ", ")
 }

@@ -141,6 +141,12 @@ type Eval struct {
 	Every int64 `yaml:"every"`
 	// Batch is the rows a step of an evaluation over all workers; 0: as training.
 	Batch int `yaml:"batch"`
+	// Threshold is the probability above which a row counts as predicted, for
+	// precision, recall and F1 (two classes).
+	Threshold float64 `yaml:"threshold"`
+	// Group is the column whose equal values make a group, for the AUC within
+	// groups: name, or name.i for the number or entry i of it.
+	Group string `yaml:"group"`
 }
 
 // Checkpoint says where and how often state is saved.
@@ -199,6 +205,7 @@ func Default() Job {
 		Precision: "f32",
 		Backend:   "native",
 		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
+		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,
 		},

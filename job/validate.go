@@ -67,6 +67,7 @@ func (j *Job) Validate() error {
 		{j.Epochs < 1, "epochs", fmt.Sprintf("must be at least 1, is %d", j.Epochs)},
 		{j.Steps < 0, "steps", "must not be negative"},
 		{j.Eval.Every < 0, "eval.every", "must not be negative"},
+		{!(j.Eval.Threshold > 0 && j.Eval.Threshold < 1), "eval.threshold", fmt.Sprintf("must be a probability between 0 and 1, is %g", j.Eval.Threshold)},
 		{j.Checkpoint.Every < 0, "checkpoint.every", "must not be negative"},
 		{j.Checkpoint.Every > 0 && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say where the checkpoints go"},
 		{j.Checkpoint.Resume && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say which checkpoints to resume from"},

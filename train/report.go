@@ -7,6 +7,7 @@ import (
 
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -53,9 +54,9 @@ type Summary struct {
 	ExamplesPerSecond float64 `json:"examples_per_second"`
 	// TrainLoss is the mean loss of the final parameters over all training rows,
 	// Objective the same with the penalty that the optimizer's l2 stands for.
-	TrainLoss *float64 `json:"train_loss,omitempty"`
-	Objective *float64 `json:"objective,omitempty"`
-	Eval      *Metrics `json:"eval,omitempty"`
+	TrainLoss *float64       `json:"train_loss,omitempty"`
+	Objective *float64       `json:"objective,omitempty"`
+	Eval      *metric.Result `json:"eval,omitempty"`
 	// Checkpoint is the last one written.
 	Checkpoint string `json:"checkpoint,omitempty"`
 }

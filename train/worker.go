@@ -14,6 +14,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 )
 
@@ -271,7 +272,7 @@ func (w *worker) onStep(step int64, r exec.Result) {
 }
 
 // progress tells the coordinator how far rank 0 is.
-func (w *worker) progress(done int64, m *Metrics) {
+func (w *worker) progress(done int64, m *metric.Result) {
 	if w.cfg.Rank != 0 {
 		return
 	}
