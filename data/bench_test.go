@@ -10,11 +10,8 @@ import (
 
 func BenchmarkOpenCriteo(b *testing.B) {
 	src := testSource(b, 20_000, 1)
-	var text bytes.Buffer
-	if err := WriteCriteo(&text, src, 0, 20_000); err != nil {
-		b.Fatal(err)
-	}
-	benchmarkOpen(b, Spec{Format: "criteo", Path: tempFile(b, text.Bytes()), Buckets: 1 << 20}, text.Len())
+	text := criteoText(b, src, 0, 20_000)
+	benchmarkOpen(b, Spec{Format: "criteo", Path: tempFile(b, text), Buckets: 1 << 20}, len(text))
 }
 
 func BenchmarkOpenLibsvmOnes(b *testing.B) { benchmarkLibsvm(b, "libsvm/a9a") }
@@ -44,11 +41,7 @@ func benchmarkOpen(b *testing.B, spec Spec, size int) {
 // BenchmarkFeed is one step of 2,048 rows with 26 categories each.
 func BenchmarkFeed(b *testing.B) {
 	planted := mustOpen(b, Spec{Format: "generated", Buckets: 1 << 20, Rows: 100_000, Seed: 1})
-	var text bytes.Buffer
-	if err := WriteCriteo(&text, planted, 0, 100_000); err != nil {
-		b.Fatal(err)
-	}
-	read := mustOpen(b, Spec{Format: "criteo", Path: tempFile(b, text.Bytes()), Buckets: 1 << 20})
+	read := mustOpen(b, Spec{Format: "criteo", Path: tempFile(b, criteoText(b, planted, 0, 100_000)), Buckets: 1 << 20})
 	for _, bench := range []struct {
 		name string
 		src  Source

@@ -1,5 +1,7 @@
 package data
 
+import "github.com/gangline/gangline/data/parse"
+
 // Columns returns what Open would deliver, without reading the rows where the
 // spec alone says it: always for criteo and generated, and for libsvm with
 // Features; of idx it reads one row, of text the file. Servers, which hold parameters but never a row, plan with it.
@@ -9,10 +11,9 @@ func Columns(spec Spec) ([]ColumnSpec, error) {
 	}
 	switch {
 	case spec.Format == "criteo", spec.Format == "generated":
-		label, num, cat := criteoSpecs(spec.Buckets)
-		return []ColumnSpec{label, num, cat}, nil
+		return parse.CriteoSpecs(spec.Buckets), nil
 	case spec.Format == "libsvm" && spec.Features > 0:
-		return libsvmSpecs(spec.Features), nil
+		return parse.LibsvmSpecs(spec.Features), nil
 	case spec.Format == "idx":
 		spec.Limit = 1
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/gangline/gangline/internal/mix"
 )
 
 // ErrOtherData is wrapped by the error of a cursor that was saved over other
@@ -45,22 +47,22 @@ func (o Order) Fingerprint(src Source) (Fingerprint, error) {
 	}
 	h := uint64(0)
 	for i := range b.Columns {
-		h = b.Columns[i].hash(h)
+		h = hashColumn(&b.Columns[i], h)
 	}
 	f.Sample = fmt.Sprintf("%016x", h)
 	return f, nil
 }
 
 // hash folds everything in the column into h.
-func (c *Column) hash(h uint64) uint64 {
+func hashColumn(c *Column, h uint64) uint64 {
 	for _, v := range c.Values {
-		h = mix64(h ^ uint64(math.Float32bits(v)))
+		h = mix.Mix(h ^ uint64(math.Float32bits(v)))
 	}
 	for _, v := range c.Offsets {
-		h = mix64(h ^ uint64(v))
+		h = mix.Mix(h ^ uint64(v))
 	}
 	for _, v := range c.IDs {
-		h = mix64(h ^ uint64(v))
+		h = mix.Mix(h ^ uint64(v))
 	}
 	return h
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
 )
@@ -171,8 +172,8 @@ func (f *Feeder) prepare(c int) error {
 		}
 	}
 	if k := &f.keyed[c]; k.wanted {
-		k.room = resize(k.room, len(col.IDs))
-		k.pos = resize(k.pos, len(col.IDs))
+		k.room = rows.Resize(k.room, len(col.IDs))
+		k.pos = rows.Resize(k.pos, len(col.IDs))
 		k.keys = k.sorter.find(col.IDs, k.room, k.pos)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/gangline/gangline/data/parse"
 )
 
 // checkSource demands what every source promises, of whatever was read.
@@ -37,6 +39,11 @@ func checkSource(t *testing.T, m *memory) {
 	}
 }
 
+// collectLines reads lines as Open does.
+func collectLines(in io.Reader, spec *Spec) (*memory, error) {
+	return collect("f", lineReader(spec, in), spec.Limit, badRows{limit: spec.MaxBadRows})
+}
+
 func FuzzLibsvm(f *testing.F) {
 	for _, s := range []string{
 		"1 1:1 2:.5\n-1 7:3e2 # x\n", "+1\n", "1 1:1 1:1\n", "1 2147483647:1\n", "0 0:1\n", "\r\n\t#", "1 3:1 2:1 1:1", "1 1:", "nan 1:1", "1 :",
@@ -46,7 +53,7 @@ func FuzzLibsvm(f *testing.F) {
 	f.Add([]byte("1 0:1\n"), true, 5)
 	f.Fuzz(func(t *testing.T, content []byte, zeroBased bool, features int) {
 		spec := Spec{Format: "libsvm", Path: "f", ZeroBased: zeroBased, Features: features & 0xffff, MaxBadRows: 2}
-		m, err := readLibsvm("f", bytes.NewReader(content), &spec)
+		m, err := collectLines(bytes.NewReader(content), &spec)
 		if err == nil {
 			checkSource(t, m)
 		}
@@ -59,7 +66,7 @@ func FuzzCriteo(f *testing.F) {
 	f.Add([]byte("\t\n\n" + strings.Repeat("\t", 39)))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		spec := Spec{Format: "criteo", Path: "f", Buckets: 97, MaxBadRows: 2}
-		m, err := readCriteo("f", bytes.NewReader(content), &spec)
+		m, err := collectLines(bytes.NewReader(content), &spec)
 		if err == nil {
 			checkSource(t, m)
 		}
@@ -154,18 +161,18 @@ func TestBoundedMemory(t *testing.T) {
 		if _, err := readIdxFile("f", bytes.NewReader(idxBytesOf([]uint32{1 << 31, 1 << 15, 1 << 15}, 1)), 0); err == nil {
 			t.Error("a file without its records was read")
 		}
-	}); n > 2*blockBytes {
+	}); n > 2*readStep {
 		t.Errorf("a header alone took %d bytes", n)
 	}
 	if n := allocated(func() {
 		endless := io.LimitReader(zeros{}, 1<<40)
-		if _, err := readLibsvm("f", endless, &Spec{Format: "libsvm"}); err == nil || !strings.Contains(err.Error(), "longer than") {
+		if _, err := collectLines(endless, &Spec{Format: "libsvm"}); err == nil || !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("an endless line: %v", err)
 		}
-	}); n > 8*maxLine {
+	}); n > 8*parse.MaxLine {
 		t.Errorf("an endless line took %d bytes", n)
 	}
-	if _, err := readLibsvm("f", stuck{}, &Spec{Format: "libsvm"}); err == nil {
+	if _, err := collectLines(stuck{}, &Spec{Format: "libsvm"}); err == nil {
 		t.Error("a reader that never delivers was read")
 	}
 }

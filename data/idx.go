@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/gangline/gangline/data/rows"
 )
 
 // The idx format (LeCun, Cortes and Burges, MNIST): big-endian
@@ -17,6 +19,8 @@ const (
 	idxBytes = 8
 	// maxDims bounds the dims of an idx file.
 	maxDims = 8
+	// readStep is the memory that a header is trusted with.
+	readStep = 1 << 20
 )
 
 // readIdx reads images and their labels. Bytes are kept and scaled when read.
@@ -54,10 +58,11 @@ func joinIdx(spec *Spec, images, labels idxFile) (*memory, error) {
 		scaled[b] = float32(b) / 255
 		whole[b] = float32(b)
 	}
-	return newMemory(images.rows, badRows{},
-		stored{spec: ColumnSpec{Name: "label", Kind: DenseColumn, Dim: 1}, bytes: labels.bytes, table: whole},
-		stored{spec: ColumnSpec{Name: "x", Kind: DenseColumn, Dim: images.dim}, bytes: images.bytes, table: scaled},
-	), nil
+	b := rows.Block{Rows: images.rows, Columns: []rows.Packed{
+		{Bytes: labels.bytes, Table: whole}, {Bytes: images.bytes, Table: scaled},
+	}}
+	return newMemory(&b, badRows{},
+		ColumnSpec{Name: "label", Kind: DenseColumn, Dim: 1}, ColumnSpec{Name: "x", Kind: DenseColumn, Dim: images.dim}), nil
 }
 
 // idxFile is an idx file of bytes: count records of dim bytes, of which the
@@ -130,7 +135,7 @@ func readIdxHeader(r io.Reader) (idxFile, error) {
 
 // readUpTo reads n bytes, or fewer if r ends before.
 func readUpTo(r io.Reader, n int64) ([]byte, error) {
-	buf := make([]byte, 0, min(n, blockBytes))
+	buf := make([]byte, 0, min(n, readStep))
 	for int64(len(buf)) < n {
 		if len(buf) == cap(buf) {
 			grown := make([]byte, len(buf), min(n, int64(cap(buf))*2))

@@ -3,6 +3,8 @@ package data
 import (
 	"math"
 	"math/bits"
+
+	"github.com/gangline/gangline/internal/mix"
 )
 
 // permutation is a keyed bijection on [0, n) that is computed point by point,
@@ -28,9 +30,9 @@ func newPermutation(n int, seed uint64, epoch int) permutation {
 	p := permutation{n: uint64(n)}
 	p.a = max(1, uint64(math.Ceil(math.Sqrt(float64(n)))))
 	p.b = (p.n + p.a - 1) / p.a
-	key := mix64(mix64(seed) + uint64(epoch)*golden)
+	key := mix.Mix(mix.Mix(seed) + uint64(epoch)*mix.Golden)
 	for i := range p.keys {
-		p.keys[i] = mix64(key + uint64(i)*golden)
+		p.keys[i] = mix.Mix(key + uint64(i)*mix.Golden)
 	}
 	return p
 }
@@ -40,8 +42,8 @@ func (p *permutation) at(x uint64) uint64 {
 	for {
 		l, r := x/p.b, x%p.b
 		for i := 0; i < rounds; i += 2 {
-			l = addMod(l, mix64(r^p.keys[i]), p.a)
-			r = addMod(r, mix64(l^p.keys[i+1]), p.b)
+			l = addMod(l, mix.Mix(r^p.keys[i]), p.a)
+			r = addMod(r, mix.Mix(l^p.keys[i+1]), p.b)
 		}
 		if x = l*p.b + r; x < p.n {
 			return x

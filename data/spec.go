@@ -3,9 +3,13 @@ package data
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/gangline/gangline/data/generate"
+	"github.com/gangline/gangline/data/parse"
+	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/nearest"
 )
 
@@ -85,8 +89,8 @@ func (s *Spec) Validate() error {
 			bad("format %s needs %s", s.Format, f.name)
 		}
 	}
-	if s.Features > maxID || s.Buckets > maxID {
-		bad("Features and Buckets are limited to %d", maxID)
+	if s.Features > rows.MaxID || s.Buckets > rows.MaxID {
+		bad("Features and Buckets are limited to %d", rows.MaxID)
 	}
 	if maps := []string{"binary"}; s.LabelMap != "" && !slices.Contains(maps, s.LabelMap) {
 		bad("unknown LabelMap %q%s", s.LabelMap, nearest.Hint(s.LabelMap, maps))
@@ -162,18 +166,40 @@ func Open(spec Spec) (Source, error) {
 		}
 		return t, nil
 	case "generated":
-		return newGenerated(&spec), nil
+		n := spec.Rows
+		if spec.Limit > 0 {
+			n = min(n, spec.Limit)
+		}
+		return generate.New(spec.Seed, spec.Buckets, spec.First, n), nil
 	}
-	r, c, err := openInput(spec.Path)
+	return source(readLines(&spec))
+}
+
+// readLines reads a file of lines.
+func readLines(spec *Spec) (*memory, error) {
+	in, c, err := openInput(spec.Path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
 	}
-	read := readLibsvm
-	if spec.Format == "criteo" {
-		read = readCriteo
+	m, err := collect(spec.Path, lineReader(spec, in), spec.Limit, badRows{limit: spec.MaxBadRows})
+	if err = errors.Join(err, c.Close()); err != nil {
+		return nil, err
 	}
-	m, err := read(spec.Path, r, &spec)
-	return source(m, errors.Join(err, c.Close()))
+	if last := m.specs[len(m.specs)-1]; last.Dim == 0 {
+		return nil, fmt.Errorf("data: no row of %s has a feature: declare the number of features", spec.Path)
+	}
+	return m, nil
+}
+
+// lineReader says how the lines of a format are read.
+func lineReader(spec *Spec, in io.Reader) rowReader {
+	if spec.Format == "criteo" {
+		return parse.Criteo(spec.Path, in, spec.Buckets)
+	}
+	return parse.Libsvm(spec.Path, in, parse.LibsvmOptions{
+		Features: spec.Features, ZeroBased: spec.ZeroBased, Binary: spec.LabelMap == "binary",
+		LabelBase: spec.LabelBase, Classes: spec.Classes,
+	})
 }
 
 // source keeps a nil *memory from becoming a Source that is not nil.

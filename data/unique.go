@@ -1,6 +1,10 @@
 package data
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/gangline/gangline/data/rows"
+)
 
 // distinct finds the distinct ids of a batch and where each entry's id stands
 // among them: an LSD radix sort of (id, entry), whose memory is kept.
@@ -28,8 +32,8 @@ const (
 // keys, and for every entry the index of its id in pos. Both are cut to length
 // and must have room for len(ids).
 func (d *distinct) find(ids, keys, pos []int64) (distinctKeys []int64) {
-	d.a = resize(d.a, len(ids))
-	d.b = resize(d.b, len(ids))
+	d.a = rows.Resize(d.a, len(ids))
+	d.b = rows.Resize(d.b, len(ids))
 	all := int64(0)
 	for i, id := range ids {
 		d.a[i] = entry{id, i}

@@ -1,24 +1,17 @@
-package data
+package generate
 
 import (
 	"bytes"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-func mustOpen(t testing.TB, spec Spec) Source {
-	t.Helper()
-	src, err := Open(spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { src.Close() })
-	return src
-}
+	"github.com/gangline/gangline/data/parse"
+	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/internal/mix"
+)
 
 func rowRange(lo, hi int) []int {
 	rows := make([]int, hi-lo)
@@ -57,7 +50,7 @@ type machine struct {
 	dim         int
 	wide, wideG []float64
 	deep, deepG []float64
-	num, numG   [criteoNums + 1]float64
+	num, numG   [parse.CriteoNums + 1]float64
 	sum         []float64
 }
 
@@ -66,13 +59,13 @@ func newMachine(buckets, dim int) *machine {
 	m.deep, m.deepG = make([]float64, buckets*dim), make([]float64, buckets*dim)
 	m.sum = make([]float64, dim)
 	for i := range m.deep {
-		m.deep[i] = 0.02 * normal(mix64(uint64(i)))
+		m.deep[i] = 0.02 * normal(mix.Mix(uint64(i)))
 	}
 	return m
 }
 
 func (m *machine) score(nums []float32, ids []int64) float64 {
-	z := m.num[criteoNums]
+	z := m.num[parse.CriteoNums]
 	for j, x := range nums {
 		z += m.num[j] * float64(x)
 	}
@@ -100,7 +93,7 @@ func (m *machine) learn(label float32, nums []float32, ids []int64, rate float64
 	for j, x := range nums {
 		step(&m.num[j], &m.numG[j], g*float64(x), rate)
 	}
-	step(&m.num[criteoNums], &m.numG[criteoNums], g, rate)
+	step(&m.num[parse.CriteoNums], &m.numG[parse.CriteoNums], g, rate)
 	for _, id := range ids {
 		step(&m.wide[id], &m.wideG[id], g, rate)
 		for k := range m.dim {
@@ -111,14 +104,14 @@ func (m *machine) learn(label float32, nums []float32, ids []int64, rate float64
 }
 
 // clicks is a batch of Criteo-shaped rows, by row.
-type clicks struct{ Batch }
+type clicks struct{ rows.Batch }
 
 func (c *clicks) row(i int) (label float32, nums []float32, ids []int64) {
-	return c.Columns[0].Values[i], c.Columns[1].Values[i*criteoNums : (i+1)*criteoNums],
-		c.Columns[2].IDs[i*criteoCats : (i+1)*criteoCats]
+	return c.Columns[0].Values[i], c.Columns[1].Values[i*parse.CriteoNums : (i+1)*parse.CriteoNums],
+		c.Columns[2].IDs[i*parse.CriteoCats : (i+1)*parse.CriteoCats]
 }
 
-func readClicks(t *testing.T, src Source) *clicks {
+func readClicks(t *testing.T, src *Source) *clicks {
 	c := new(clicks)
 	if err := src.Read(rowRange(0, src.Rows()), &c.Batch); err != nil {
 		t.Fatal(err)
@@ -130,13 +123,13 @@ func readClicks(t *testing.T, src Source) *clicks {
 // possible AUC: both must come close, the one with embeddings closer.
 func TestGeneratedLearnable(t *testing.T) {
 	const buckets, trainRows, evalRows = 1 << 17, 120_000, 20_000
-	train := readClicks(t, mustOpen(t, Spec{Format: "generated", Buckets: buckets, Rows: trainRows, Seed: 7}))
-	src := mustOpen(t, Spec{Format: "generated", Buckets: buckets, Rows: evalRows, First: trainRows, Seed: 7})
+	train := readClicks(t, New(7, buckets, 0, trainRows))
+	src := New(7, buckets, trainRows, evalRows)
 	eval := readClicks(t, src)
 	labels := eval.Columns[0].Values
 	scores := make([]float64, evalRows)
 	for i := range scores {
-		scores[i] = src.(Oracle).Probability(i)
+		scores[i] = src.Probability(i)
 	}
 	best := auc(scores, labels)
 	share := make(map[int]float64)
@@ -164,11 +157,11 @@ func TestGeneratedLearnable(t *testing.T) {
 // where the documentation says.
 func TestGeneratedBestAUC(t *testing.T) {
 	for seed := range uint64(6) {
-		src := mustOpen(t, Spec{Format: "generated", Buckets: 1000, Rows: 20_000, First: 1 << 30, Seed: seed})
+		src := New(seed, 1000, 1<<30, 20_000)
 		labels := readClicks(t, src).Columns[0].Values
 		scores, mean := make([]float64, len(labels)), 0.0
 		for i := range scores {
-			scores[i] = src.(Oracle).Probability(i)
+			scores[i] = src.Probability(i)
 			mean += float64(labels[i]) / float64(len(labels))
 		}
 		if best := auc(scores, labels); best < 0.80 || best > 0.85 || math.Abs(mean-meanLabel) > 0.015 {
@@ -181,11 +174,11 @@ func TestGeneratedBestAUC(t *testing.T) {
 // that often, so Probability is the one the labels were drawn with.
 func TestGeneratedCalibrated(t *testing.T) {
 	const n = 40_000
-	src := mustOpen(t, Spec{Format: "generated", Buckets: 1000, Rows: n, Seed: 3})
+	src := New(3, 1000, 0, n)
 	labels := readClicks(t, src).Columns[0].Values
 	var count, sum, want [10]float64
 	for i := range n {
-		p := src.(Oracle).Probability(i)
+		p := src.Probability(i)
 		bin := int(p * 10)
 		count[bin]++
 		sum[bin] += float64(labels[i])
@@ -199,65 +192,37 @@ func TestGeneratedCalibrated(t *testing.T) {
 }
 
 // TestGeneratedRanges: row i is the same whatever range it is read in, other
-// rows and other seeds differ, and Limit cuts off the end.
+// rows and other seeds differ.
 func TestGeneratedRanges(t *testing.T) {
-	base := Spec{Format: "generated", Buckets: 5000, Rows: 100, Seed: 1}
-	read := func(s Spec, rows ...int) Batch {
-		var b Batch
-		if err := mustOpen(t, s).Read(rows, &b); err != nil {
+	read := func(s *Source, at ...int) rows.Batch {
+		var b rows.Batch
+		if err := s.Read(at, &b); err != nil {
 			t.Fatal(err)
 		}
 		return b
 	}
-	shifted, seeded := base, base
-	shifted.First = 90
-	seeded.Seed = 2
+	base, shifted, seeded := New(1, 5000, 0, 100), New(1, 5000, 90, 100), New(2, 5000, 0, 100)
 	if diff := cmp.Diff(read(base, 95, 91), read(shifted, 5, 1)); diff != "" {
 		t.Errorf("the same rows in another range differ:\n%s", diff)
 	}
 	if cmp.Equal(read(base, 5), read(shifted, 5)) || cmp.Equal(read(base, 5), read(seeded, 5)) {
 		t.Error("other rows or another seed gave the same row")
 	}
-	base.Limit = 10
-	if got := mustOpen(t, base).Rows(); got != 10 {
-		t.Errorf("Limit 10 left %d rows", got)
+	if err := base.Read([]int{100}, new(rows.Batch)); err == nil {
+		t.Error("a row beyond the end was read")
 	}
 }
 
-// TestGeneratedRoundTrip: rows written as Criteo text and read again are the
-// same batches, plain and compressed.
-func TestGeneratedRoundTrip(t *testing.T) {
-	spec := Spec{Format: "generated", Buckets: 1 << 16, Rows: 500, First: 1000, Seed: 5}
-	src := mustOpen(t, spec)
+// TestWriteRange: only rows that there are can be written.
+func TestWriteRange(t *testing.T) {
+	g := New(5, 100, 0, 10)
 	var text bytes.Buffer
-	if err := WriteCriteo(&text, src, 100, 300); err != nil {
-		t.Fatal(err)
+	if err := WriteCriteo(&text, g, 3, 7); err != nil || bytes.Count(text.Bytes(), []byte("\n")) != 7 {
+		t.Errorf("7 rows became %d lines, %v", bytes.Count(text.Bytes(), []byte("\n")), err)
 	}
-	var want, got Batch
-	if err := src.Read(rowRange(100, 400), &want); err != nil {
-		t.Fatal(err)
-	}
-	for _, content := range [][]byte{text.Bytes(), gzipped(t, text.Bytes())} {
-		read := mustOpen(t, Spec{Format: "criteo", Path: tempFile(t, content), Buckets: 1 << 16})
-		if err := read.Read(rowRange(0, 300), &got); err != nil {
-			t.Fatal(err)
+	for _, r := range [][2]int{{-1, 1}, {0, -1}, {4, 7}} {
+		if err := WriteCriteo(&text, g, r[0], r[1]); err == nil {
+			t.Errorf("%d rows from %d on were written", r[1], r[0])
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("written and read rows differ:\n%s", diff)
-		}
-		if diff := cmp.Diff(src.Columns(), read.Columns()); diff != "" {
-			t.Errorf("columns differ:\n%s", diff)
-		}
-	}
-	for _, feature := range []string{"\t\t", "\t-1\t"} {
-		if !strings.Contains(text.String(), feature) {
-			t.Errorf("no row has %q: the round trip proves too little", feature)
-		}
-	}
-	if err := WriteCriteo(&text, src, 400, 101); err == nil {
-		t.Error("rows beyond the end were written")
-	}
-	if err := WriteCriteo(&text, newMemory(0, badRows{}), 0, 0); err == nil {
-		t.Error("a source without raw values was written")
 	}
 }

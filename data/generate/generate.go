@@ -1,8 +1,17 @@
-package data
+// Package generate makes up Criteo-shaped rows of which the truth is known, for
+// tests and benchmarks without a download.
+package generate
 
-import "math"
+import (
+	"math"
 
-// generated is a Source of Criteo-shaped rows that are computed when read: row
+	"github.com/gangline/gangline/data/parse"
+	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/data/table"
+	"github.com/gangline/gangline/internal/mix"
+)
+
+// Source is a source of Criteo-shaped rows that are computed when read: row
 // i is a pure function of (seed, i), so there is no memory a row and any number
 // of ranks can read any rows.
 //
@@ -19,66 +28,72 @@ import "math"
 // model of 120,000 rows comes to .802 and one with embeddings to .812: the
 // products are what a linear model cannot say. Weights of rare categories are
 // damped, as there is little to learn them from.
-type generated struct {
-	badRows // none: there is no file
+type Source struct {
 	buckets int
 	first   int
 	rows    int
 	problem problem
 }
 
-func newGenerated(spec *Spec) *generated {
-	g := &generated{buckets: spec.Buckets, first: spec.First, rows: spec.Rows}
-	if spec.Limit > 0 {
-		g.rows = min(g.rows, spec.Limit)
-	}
-	g.problem.plant(spec.Seed)
+// New returns rows first to first+n of the problem that seed plants, with
+// categories hashed into buckets. Cost: a few milliseconds.
+func New(seed uint64, buckets, first, n int) *Source {
+	g := &Source{buckets: buckets, first: first, rows: n}
+	g.problem.plant(seed)
 	return g
 }
 
-func (g *generated) Columns() []ColumnSpec {
-	label, num, cat := criteoSpecs(g.buckets)
-	return []ColumnSpec{label, num, cat}
-}
+// Columns describes what Read delivers.
+func (g *Source) Columns() []rows.ColumnSpec { return parse.CriteoSpecs(g.buckets) }
 
-func (g *generated) Rows() int    { return g.rows }
-func (g *generated) Close() error { return nil }
+// Rows is the number of rows.
+func (g *Source) Rows() int { return g.rows }
 
-// Read implements Source. Cost: about 1 µs a row.
-func (g *generated) Read(rows []int, b *Batch) error {
-	if err := checkRows(rows, g.rows); err != nil {
+// Close does nothing: there is no file.
+func (g *Source) Close() error { return nil }
+
+// BadRows is 0: there is no file.
+func (g *Source) BadRows() int { return 0 }
+
+// BadSamples is empty.
+func (g *Source) BadSamples() []table.RowError { return nil }
+
+// Read fills b with the given rows, in the given order. Cost: about 1 µs a row.
+func (g *Source) Read(at []int, b *rows.Batch) error {
+	if err := rows.Check(at, g.rows); err != nil {
 		return err
 	}
-	b.reset(len(rows), 3)
+	b.Reset(len(at), 3)
 	label, num, cat := &b.Columns[0], &b.Columns[1], &b.Columns[2]
-	label.Values = resize(label.Values, len(rows))
-	num.Values = resize(num.Values, len(rows)*criteoNums)
-	cat.Values = resize(cat.Values, len(rows)*criteoCats)
-	cat.Offsets = resize(cat.Offsets, len(rows)+1)
-	cat.IDs = resize(cat.IDs, len(rows)*criteoCats)
-	ones(cat.Values)
+	label.Values = rows.Resize(label.Values, len(at))
+	num.Values = rows.Resize(num.Values, len(at)*parse.CriteoNums)
+	cat.Values = rows.Resize(cat.Values, len(at)*parse.CriteoCats)
+	cat.Offsets = rows.Resize(cat.Offsets, len(at)+1)
+	cat.IDs = rows.Resize(cat.IDs, len(at)*parse.CriteoCats)
+	rows.Ones(cat.Values)
 	cat.Offsets[0] = 0
 	var e example
-	for i, row := range rows {
+	for i, row := range at {
 		g.problem.draw(&e, g.first+row)
 		label.Values[i] = e.label
-		copy(num.Values[i*criteoNums:], e.nums[:])
-		ids := cat.IDs[i*criteoCats : (i+1)*criteoCats]
+		copy(num.Values[i*parse.CriteoNums:], e.nums[:])
+		ids := cat.IDs[i*parse.CriteoCats : (i+1)*parse.CriteoCats]
 		for f, c := range e.cats {
 			if c == absent {
-				ids[f] = MissingID(f, g.buckets)
+				ids[f] = parse.MissingID(f, g.buckets)
 				continue
 			}
-			ids[f] = CategoryID(f, g.problem.value(f, c), g.buckets)
+			ids[f] = parse.CategoryID(f, g.problem.value(f, c), g.buckets)
 		}
-		cat.Offsets[i+1] = int64((i + 1) * criteoCats)
+		cat.Offsets[i+1] = int64((i + 1) * parse.CriteoCats)
 	}
 	return nil
 }
 
-// Probability implements Oracle. It panics if the row is not one of the source.
-func (g *generated) Probability(row int) float64 {
-	if err := checkRows([]int{row}, g.rows); err != nil {
+// Probability is that of label 1, given everything else of the row. It panics if
+// the row is not one of the source.
+func (g *Source) Probability(row int) float64 {
+	if err := rows.Check([]int{row}, g.rows); err != nil {
 		panic(err.Error())
 	}
 	var e example
@@ -90,9 +105,9 @@ func (g *generated) Probability(row int) float64 {
 type example struct {
 	label       float32
 	probability float64
-	ints        [criteoNums]int64 // absent: no value
-	nums        [criteoNums]float32
-	cats        [criteoCats]int64 // index in the field; absent: no value
+	ints        [parse.CriteoNums]int64 // absent: no value
+	nums        [parse.CriteoNums]float32
+	cats        [parse.CriteoCats]int64 // index in the field; absent: no value
 }
 
 // absent marks a value that the row does not have. Integers of -1 do occur.
@@ -110,8 +125,8 @@ const (
 // problem is what a seed plants.
 type problem struct {
 	seed             uint64
-	cats             [criteoCats]catField
-	nums             [criteoNums]numField
+	cats             [parse.CriteoCats]catField
+	nums             [parse.CriteoNums]numField
 	linked           [8]int    // fields whose categories interact
 	latents          [8]uint64 // key of the factors of each of them
 	rows             uint64    // key of the rows
@@ -155,7 +170,7 @@ const (
 // the rows that calibrate z.
 func (p *problem) plant(seed uint64) {
 	p.seed = seed
-	sizes := [criteoCats]float64{
+	sizes := [parse.CriteoCats]float64{
 		1000, 500, 20000, 10000, 300, 20, 8000, 600, 3, 15000, 4000, 20000, 3000,
 		26, 7000, 18000, 10, 3500, 2000, 4, 20000, 18, 15, 12000, 80, 9000,
 	}
@@ -164,7 +179,7 @@ func (p *problem) plant(seed uint64) {
 		c.size, c.head = sizes[f], 4
 		c.mass = 1 - 1/math.Sqrt(1+c.size/c.head)
 		c.spread = catSpread
-		c.key = mix64(p.key(streamWeight) + uint64(f)*golden)
+		c.key = mix.Mix(p.key(streamWeight) + uint64(f)*mix.Golden)
 		// Every third field has gaps, up to 45 percent of them.
 		if f%3 == 2 {
 			c.missing = 0.05 * float64(1+f/3)
@@ -178,12 +193,12 @@ func (p *problem) plant(seed uint64) {
 			n.from = -1
 		}
 		sign := 1 - 2*float64(f%2)
-		n.slope = sign * numSpread * (0.5 + unit(mix64(p.key(streamWeight)-uint64(f+1))))
+		n.slope = sign * numSpread * (0.5 + mix.Unit(mix.Mix(p.key(streamWeight)-uint64(f+1))))
 	}
 	// Fields of few categories, so that every product is seen often.
 	p.linked = [8]int{5, 8, 13, 16, 19, 21, 22, 24}
 	for side := range p.latents {
-		p.latents[side] = mix64(p.key(streamLatent) + uint64(side)*golden)
+		p.latents[side] = mix.Mix(p.key(streamLatent) + uint64(side)*mix.Golden)
 	}
 	p.rows = p.key(streamRow)
 	p.calibrate()
@@ -196,7 +211,7 @@ func (p *problem) calibrate() {
 	var e example
 	p.gain = 1
 	for i := range raw {
-		raw[i] = p.features(&e, mix64(p.key(streamProbe)+uint64(i)*golden))
+		raw[i] = p.features(&e, mix.Mix(p.key(streamProbe)+uint64(i)*mix.Golden))
 		p.mean += raw[i] / probes
 	}
 	variance := 0.0
@@ -222,14 +237,14 @@ func (p *problem) calibrate() {
 func (p *problem) z(raw float64) float64 { return p.gain*(raw-p.mean) + p.bias }
 
 // key is the start of a stream of random numbers.
-func (p *problem) key(stream int) uint64 { return mix64(mix64(p.seed) + uint64(stream)*golden) }
+func (p *problem) key(stream int) uint64 { return mix.Mix(mix.Mix(p.seed) + uint64(stream)*mix.Golden) }
 
 // draw computes a row.
 func (p *problem) draw(e *example, row int) {
-	key := mix64(p.rows + uint64(row)*golden)
+	key := mix.Mix(p.rows + uint64(row)*mix.Golden)
 	e.probability = sigmoid(p.z(p.features(e, key)))
 	e.label = 0
-	if unit(mix64(key-golden)) < e.probability {
+	if mix.Unit(mix.Mix(key-mix.Golden)) < e.probability {
 		e.label = 1
 	}
 }
@@ -240,8 +255,8 @@ func (p *problem) draw(e *example, row int) {
 // the two agree with those that do not.
 func (p *problem) features(e *example, key uint64) (raw float64) {
 	next := func() float64 {
-		key += golden
-		return unit(mix64(key))
+		key += mix.Golden
+		return mix.Unit(mix.Mix(key))
 	}
 	for f := range p.cats {
 		c := &p.cats[f]
@@ -259,7 +274,7 @@ func (p *problem) features(e *example, key uint64) (raw float64) {
 		if u := next(); u >= n.missing {
 			u = (u - n.missing) / (1 - n.missing)
 			e.ints[f] = n.from + int64(min(lomax(u, n.scale), maxInt))
-			e.nums[f] = numeric(e.ints[f])
+			e.nums[f] = parse.Numeric(e.ints[f])
 		}
 		raw += n.slope * float64(e.nums[f])
 	}
@@ -286,17 +301,17 @@ func (c *catField) weight(category int64) float64 {
 	if category != absent {
 		damp = damping / (damping + float64(category))
 	}
-	return c.spread * damp * normal(mix64(c.key^uint64(category)))
+	return c.spread * damp * normal(mix.Mix(c.key^uint64(category)))
 }
 
 // latent is the planted factor of a category of a linked field.
 func (p *problem) latent(side int, category int64) float64 {
-	return normal(mix64(p.latents[side] ^ uint64(category)))
+	return normal(mix.Mix(p.latents[side] ^ uint64(category)))
 }
 
 // value is the number that stands for a category in a file, of 32 bits.
 func (p *problem) value(field int, category int64) uint64 {
-	return mix64(p.cats[field].values^uint64(category)) >> 32
+	return mix.Mix(p.cats[field].values^uint64(category)) >> 32
 }
 
 // normal turns random bits into a number that is close to normal, of mean 0 and
