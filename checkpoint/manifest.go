@@ -32,6 +32,23 @@ type Manifest struct {
 	// Generation is that of the run which wrote it.
 	Generation uint32  `json:"generation"`
 	Shards     []Shard `json:"shards"`
+	// Params are the parameters, without slots, so that they can be read without
+	// the job. Checkpoints of old programs have none.
+	Params []Param `json:"params,omitempty"`
+}
+
+// Param describes one parameter, whole.
+type Param struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+	// Init says what the rows of a table are that no piece has: the kind of
+	// distribution, its scale and its seed.
+	Init struct {
+		Kind  string  `json:"kind"`
+		Scale float64 `json:"scale"`
+		Seed  uint64  `json:"seed"`
+	} `json:"init"`
 }
 
 // Shard is one file of a checkpoint.

@@ -48,8 +48,12 @@ func newEval(ext job.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [JOB.yaml]",
 		Short: "Test the parameters of a checkpoint on the job's eval rows",
+		Long: `Eval prints every metric that the model's task has, on the job's eval rows. The
+parameters are those of --checkpoint, else of the job's checkpoint.dir, else those
+that the job imports (import.path).`,
 		Example: `  gangline eval job.yaml --checkpoint ckpt
-  gangline eval job.yaml --checkpoint ckpt/step-000000000500 --set data.eval.path=other.svm`,
+  gangline eval job.yaml --checkpoint ckpt/step-000000000500 --set data.eval.path=other.svm
+  gangline eval examples/mnist-import.yaml --data-dir DIR`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			j, err := f.job(args)

@@ -9,6 +9,7 @@ package job
 import (
 	"time"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/optim"
 )
 
@@ -37,6 +38,7 @@ type Job struct {
 	// its machine, shared evenly among the workers there. It changes no result.
 	Threads    int        `yaml:"threads"`
 	Strategy   Strategy   `yaml:"strategy"`
+	Import     Import     `yaml:"import"`
 	Eval       Eval       `yaml:"eval"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Restart    Restart    `yaml:"restart"`
@@ -52,6 +54,13 @@ type Model struct {
 	// Hidden are the widths of the hidden layers (mlp, cnn, ctr, deepfm, and of
 	// the top network of dlrm).
 	Hidden []int `yaml:"hidden"`
+	// Activation is the function between layers (mlp): relu, leaky_relu, tanh,
+	// sigmoid, gelu or silu; empty: relu. Slope is the factor that leaky_relu
+	// multiplies negative numbers with.
+	Activation string  `yaml:"activation,omitempty"`
+	Slope      float64 `yaml:"slope,omitempty"`
+	// Bias says whether layers have biases (mlp).
+	Bias bool `yaml:"bias"`
 	// Bottom are the widths of the hidden layers of the network for dense columns
 	// (dlrm).
 	Bottom []int `yaml:"bottom,omitempty"`
@@ -135,6 +144,17 @@ type Consistency struct {
 	Kind string `yaml:"kind"`
 }
 
+// Import says which parameters of somebody else the run begins with.
+type Import struct {
+	// Path is a safetensors file, relative to the data directory; empty: none.
+	Path string `yaml:"path"`
+	// Map says which tensor of the file a parameter is; without an entry, the one
+	// of its name.
+	Map checkpoint.Mapping `yaml:"map"`
+	// Unused allows tensors of the file that no parameter is.
+	Unused bool `yaml:"unused"`
+}
+
 // Eval says when the model is tested.
 type Eval struct {
 	// Every is the steps between tests; 0: at the end only.
@@ -201,6 +221,7 @@ func Default() Job {
 		Seed:      1,
 		Batch:     256,
 		Epochs:    1,
+		Model:     Model{Bias: true},
 		Optimizer: optim.Rule{},
 		Precision: "f32",
 		Backend:   "native",

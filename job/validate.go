@@ -72,6 +72,7 @@ func (j *Job) Validate() error {
 		{j.Checkpoint.Every > 0 && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say where the checkpoints go"},
 		{j.Checkpoint.Resume && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say which checkpoints to resume from"},
 		{j.Checkpoint.Keep < 1, "checkpoint.keep", "must be at least 1"},
+		{len(j.Import.Map) > 0 && j.Import.Path == "", "import.path", "is missing: say which file import.map is of"},
 		{j.Threads < 0 || j.Threads > MaxThreads, "threads", fmt.Sprintf("must be 0 to %d, is %d", MaxThreads, j.Threads)},
 		{j.Threads > 1 && j.Backend == "ref", "threads", "backend ref has one: set backend=native, or threads 1"},
 		{j.Restart.Max < 0, "restart.max", "must not be negative"},
@@ -139,13 +140,14 @@ type fixed struct {
 	Batch     int    `yaml:"batch"`
 	Optimizer any    `yaml:"optimizer"`
 	Precision string `yaml:"precision"`
+	Import    Import `yaml:"import"`
 }
 
 // Fixed returns the text of all fields that must not change when a run is
 // resumed, one a line, and its digest. How the step is spread, the number of
 // epochs, evaluation and checkpointing may change.
 func (j *Job) Fixed() (text, digest string, err error) {
-	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision})
+	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision, j.Import})
 	if err != nil {
 		return "", "", fmt.Errorf("job: %w", err)
 	}

@@ -39,6 +39,12 @@ type Config struct {
 	// Bottom are the widths of the hidden layers of the network that brings
 	// dense columns to the length of an embedding (dlrm).
 	Bottom []int
+	// Activation is the function between layers, one of Activations (mlp); ""
+	// means relu. Slope is the factor of negative numbers (leaky_relu).
+	Activation string
+	Slope      float64
+	// NoBias leaves out the biases of all layers (mlp).
+	NoBias bool
 	// Filters are the channels of the convolutions (cnn), Image the dims
 	// [channels height width] of a row; without, a row is a gray square.
 	Filters, Image []int
@@ -81,6 +87,9 @@ func (c Config) Validate() error {
 	}{
 		{"hidden", len(c.Hidden) > 0},
 		{"bottom", len(c.Bottom) > 0},
+		{"activation", c.Activation != ""},
+		{"slope", c.Slope != 0},
+		{"bias", c.NoBias},
 		{"filters", len(c.Filters) > 0},
 		{"image", len(c.Image) > 0},
 		{"dim", c.Dim != 0},
@@ -133,6 +142,12 @@ func (c Config) checkSizes(bad func(field, format string, args ...any)) {
 	}
 	if c.Heads > 0 && c.Dim%c.Heads != 0 {
 		bad("heads", "%d heads do not divide dim %d", c.Heads, c.Dim)
+	}
+	if a := c.Activation; a != "" && !slices.Contains(Activations(), a) {
+		bad("activation", "unknown %q%s", a, nearest.Hint(a, Activations()))
+	}
+	if leaky := c.Activation == "leaky_relu"; leaky && !(c.Slope > 0 && c.Slope < 1) || !leaky && c.Slope != 0 {
+		bad("slope", "is %v: leaky_relu needs a number between 0 and 1 (0.01 is usual), other activations have none", c.Slope)
 	}
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		bad("dropout", "is %v, want a number in [0, 1)", c.Dropout)

@@ -191,36 +191,59 @@ type Evaluation struct {
 
 // Evaluate tests the parameters of a checkpoint (or of the newest whole one in a
 // directory) on the job's eval rows, in this process, whatever strategy
-// trained them.
+// trained them. With from empty it tests those that the job imports.
 func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation, error) {
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to test on"}
 	}
-	if from == "" {
-		return nil, &job.FieldError{Field: "checkpoint.dir", Fix: "is missing: say which checkpoint to test"}
-	}
-	j.Strategy = job.Strategy{Kind: "serial", Workers: 1, Consistency: j.Strategy.Consistency}
-	c, _, err := checkpoint.Resolve(from)
+	w, name, step, err := alone(j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}
-	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c}
-	if m.rows, err = openRows(j, dataDir); err != nil {
-		return nil, err
+	metrics, err := w.evaluate(ctx, step, w.rows.eval, true)
+	w.member.close()
+	return &Evaluation{Checkpoint: name, Step: step, Eval: metrics}, errors.Join(err, w.close())
+}
+
+// alone makes a worker without others that holds the parameters of a checkpoint,
+// or imported ones, and reads the eval rows. name is where the parameters came
+// from and step their number of steps.
+func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64, err error) {
+	j.Strategy = job.Strategy{Kind: "serial", Workers: 1, Consistency: j.Strategy.Consistency}
+	var c *checkpoint.Checkpoint
+	switch {
+	case from != "":
+		if c, _, err = checkpoint.Resolve(from); err != nil {
+			return nil, "", 0, err
+		}
+		name, step = c.Dir, c.Manifest.Step
+	case j.Import.Path == "":
+		return nil, "", 0, &job.FieldError{Field: "checkpoint.dir", Fix: "is missing: say which checkpoint, or name a file of parameters (import.path)"}
+	default:
+		name = inDir(dataDir, j.Import.Path)
 	}
-	defer m.close()
-	if m.setup, err = NewSetup(j, m.rows.train.Columns()); err != nil {
-		return nil, err
+	columns, err := Columns(j, dataDir)
+	if err != nil {
+		return nil, "", 0, err
 	}
-	w := &worker{member: m, tests: map[data.Source]*tester{}}
+	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c, rows: &rows{}}
+	if m.setup, err = NewSetup(j, columns); err != nil {
+		return nil, "", 0, err
+	}
+	w = &worker{member: m, tests: map[data.Source]*tester{}}
 	if w.backend, err = backend(j, 1); err != nil {
-		return nil, err
+		return nil, "", 0, err
 	}
 	state := NewState(m.setup.Step).paramsOnly(m.setup.Step)
-	if err := state.Restore(c); err != nil {
-		return nil, err
+	if c != nil {
+		err = state.Restore(c)
+	} else if err = m.takeImport(); err == nil {
+		state = m.imported
+	}
+	if err != nil {
+		return nil, "", 0, err
 	}
 	w.holder = &local{setup: m.setup, state: state}
-	metrics, err := w.evaluate(ctx, c.Manifest.Step, m.rows.eval, true)
-	return &Evaluation{Checkpoint: c.Dir, Step: c.Manifest.Step, Eval: metrics}, errors.Join(err, w.close())
+	m.rows.eval, err = openEval(j, dataDir, columns)
+	return w, name, step, err
 }

@@ -39,8 +39,9 @@ type local struct {
 	state State
 }
 
-func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint) (*local, error) {
+func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint, imported State) (*local, error) {
 	l := &local{setup: s, rank: rank, state: NewState(s.Step)}
+	l.state.begin(imported)
 	if from != nil {
 		if err := l.state.Restore(from); err != nil {
 			return nil, err

@@ -102,6 +102,7 @@ type member struct {
 	setup    *Setup
 	rows     *rows                  // workers only
 	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
+	imported State                  // parameters of the beginning; nil: those of the model
 	listener *sock.Listener
 	session  *coord.Session
 	report   func(coord.Progress)
@@ -121,8 +122,10 @@ func prepare(cfg Config) (*member, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.setup, err = NewSetup(cfg.Job, columns)
-		return m, err
+		if m.setup, err = NewSetup(cfg.Job, columns); err != nil {
+			return nil, err
+		}
+		return m, m.takeImport()
 	}
 	if m.rows, err = openRows(cfg.Job, cfg.DataDir); err != nil {
 		return nil, err
@@ -130,10 +133,33 @@ func prepare(cfg Config) (*member, error) {
 	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {
 		return nil, errors.Join(err, m.rows.close())
 	}
+	if err := m.takeImport(); err != nil {
+		return nil, errors.Join(err, m.rows.close())
+	}
 	if cfg.TraceFile != "" {
 		m.trace = trace.NewRecorder(spansMax)
 	}
 	return m, nil
+}
+
+// takeImport reads the parameters that the run begins with, if the job names some
+// and the run does begin.
+func (m *member) takeImport() (err error) {
+	if m.from == nil {
+		m.imported, err = imported(m.cfg.Job, m.cfg.DataDir, m.setup.Step)
+	}
+	return err
+}
+
+// digest is what all ranks compare: the setup's, and the imported parameters,
+// which are read from a file of every host.
+func (m *member) digest() (string, error) {
+	d, err := m.setup.Digest(m.first())
+	if err != nil || m.imported == nil {
+		return d, err
+	}
+	params, err := m.imported.Digest(m.setup.Step)
+	return d + params, err
 }
 
 // first is the step that the run begins with.
@@ -147,7 +173,7 @@ func (m *member) first() int64 {
 // join opens a port for data, meets the other ranks and connects with those this
 // one talks to.
 func (m *member) join(ctx context.Context) error {
-	digest, err := m.setup.Digest(m.first())
+	digest, err := m.digest()
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,9 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*MainReport, []error) {
 			if m.from, err = resumePoint(cfg); err != nil {
 				t.Fatal(err)
 			}
+			if err := m.takeImport(); err != nil {
+				t.Fatal(err)
+			}
 			do := m.serve
 			if cfg.role() == "worker" {
 				do = m.train

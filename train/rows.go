@@ -9,7 +9,7 @@ import (
 
 // rows are a worker's sources.
 type rows struct {
-	train data.Source
+	train data.Source // nil: only tests are made
 	eval  data.Source // nil: nothing to test on
 }
 
@@ -38,8 +38,11 @@ func (r *rows) bad() int {
 }
 
 func (r *rows) close() error {
-	if r.eval == nil {
-		return r.train.Close()
+	var errs []error
+	for _, src := range []data.Source{r.train, r.eval} {
+		if src != nil {
+			errs = append(errs, src.Close())
+		}
 	}
-	return errors.Join(r.train.Close(), r.eval.Close())
+	return errors.Join(errs...)
 }

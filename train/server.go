@@ -37,8 +37,14 @@ func (m *member) shard(store int) (*ps.Shard, error) {
 		return nil, err
 	}
 	shard, err := ps.NewShard(layout, m.setup.workers())
-	if err != nil || m.from == nil {
+	if err != nil || m.from == nil && m.imported == nil {
 		return shard, err
+	}
+	if m.from == nil {
+		state := NewState(m.setup.Step)
+		state.begin(m.imported)
+		m.imported = nil // the shard has its part
+		return shard, shard.Import(state.Pieces(m.setup.Step))
 	}
 	var pieces []checkpoint.Piece
 	err = m.from.Pieces(func(string) bool { return true }, func(p checkpoint.Piece) error {

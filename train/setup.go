@@ -87,6 +87,7 @@ func modelConfig(j job.Job, columns []data.ColumnSpec, dtype tensor.DType) model
 	c := model.Config{
 		Kind: j.Model.Kind, Label: labelColumn, Hidden: j.Model.Hidden, Bottom: j.Model.Bottom,
 		Filters: j.Model.Filters, Image: j.Model.Image, Dim: j.Model.Dim, Layers: j.Model.Layers, Heads: j.Model.Heads,
+		Activation: j.Model.Activation, Slope: j.Model.Slope, NoBias: !j.Model.Bias,
 		Dropout: j.Model.Dropout, Classes: j.Model.Classes, Table: j.Model.Table, Seed: j.Seed, Float: dtype,
 	}
 	for _, col := range columns {

@@ -92,7 +92,7 @@ func (m *member) newWorker() (*worker, error) {
 // newHolder says where this worker's parameters live.
 func (m *member) newHolder() (holder, error) {
 	if m.setup.Cluster.Servers == 0 {
-		return newLocal(m.setup, m.cfg.Rank, m.from)
+		return newLocal(m.setup, m.cfg.Rank, m.from, m.imported)
 	}
 	client, err := m.client()
 	return &remote{setup: m.setup, rank: m.cfg.Rank, client: client, copies: State{}}, err
