@@ -42,13 +42,21 @@ type Applier struct {
 	text    []byte
 }
 
+// Options say what is asked of rows beside their features.
+type Options struct {
+	// Unlabelled says that rows need neither label nor weight, as for prediction;
+	// labels are then 0 and there are no weights.
+	Unlabelled bool
+	// Group is the column that tells which rows belong together, for metrics by
+	// group; "": none.
+	Group string
+}
+
 // Bind prepares to apply the pipeline to rows with the given fields, which need
-// not stand in the order of the training rows; others are passed over. labelled
-// says that rows have label and weight; for prediction they need not, and label
-// and weights are then left at 0 and nil.
-func (f *Fitted) Bind(fields []table.Field, labelled bool) (*Applier, error) {
+// not stand in the order of the training rows; others are passed over.
+func (f *Fitted) Bind(fields []table.Field, o Options) (*Applier, error) {
 	c := newColumns(fields)
-	k, err := newChecker(&f.Spec, c, labelled)
+	k, err := newChecker(&f.Spec, c, !o.Unlabelled)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +67,12 @@ func (f *Fitted) Bind(fields []table.Field, labelled bool) (*Applier, error) {
 		}
 	}
 	a := &Applier{fitted: f, checker: k, group: -1}
-	if f.Spec.Group != "" && labelled {
-		if a.group, err = c.find("group", f.Spec.Group); err != nil {
+	if o.Group != "" {
+		if a.group, err = c.find("group", o.Group); err != nil {
 			return nil, err
+		}
+		if f := fields[a.group]; listed(f.Kind) {
+			return nil, &DeclError{"group", fmt.Sprintf("%q has several values a row: a group is one", f.Name)}
 		}
 	}
 	states := make([]Feature, len(f.Features))

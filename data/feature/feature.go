@@ -123,9 +123,6 @@ type Spec struct {
 	// Weight is the column of a row's weight, a finite number not below 0; ""
 	// gives all rows the same.
 	Weight string `json:"weight,omitempty"`
-	// Group is the column that tells which rows belong together, for metrics by
-	// group; "": none.
-	Group string `json:"group,omitempty"`
 	// Ignore are columns that no feature is made of where none is declared.
 	Ignore []string `json:"ignore,omitempty"`
 }

@@ -267,10 +267,10 @@ func TestBadRows(t *testing.T) {
 		"0,2,7,3 4,2:1,u",
 	)
 	b.Lines = []int{10, 11, 12, 13, 14, 15, 16, 17, 18, 30}
-	s := Spec{Label: Label{Column: "y"}, Task: Binary, Weight: "w", Group: "g", Ignore: []string{"v"}}
+	s := Spec{Label: Label{Column: "y"}, Task: Binary, Weight: "w", Ignore: []string{"v"}}
 	s.Features = []Feature{{Kind: Number, Column: "x"}, {Kind: Number, Column: "v"}, {Kind: Category, Column: "e"}}
 	f := fit(t, s, fields, b)
-	r := apply(t, f, fields, b)
+	r := applyWith(t, f, fields, b, Options{Group: "g"})
 	if diff := cmp.Diff([]int{0, 9}, r.Kept); diff != "" || f.Rows != 2 {
 		t.Errorf("kept rows (-want +got):\n%s", diff)
 	}
@@ -306,7 +306,7 @@ func TestBadRows(t *testing.T) {
 func TestAutomatic(t *testing.T) {
 	fields := fieldsOf("id:integer y:number a:number b:integer c:text l:texts e:entries v:numbers:2 w:number g:text")
 	b := block(t, fields, "1,1,5,6,u,p q,1:2,1 2,1,g", "2,0,7,8,v,q,2:2,3 4,1,g")
-	s := Spec{Label: Label{Column: "y"}, Task: Binary, Weight: "w", Group: "g", Ignore: []string{"id"}}
+	s := Spec{Label: Label{Column: "y"}, Task: Binary, Weight: "w", Ignore: []string{"id", "g"}}
 	f := fit(t, s, fields, b)
 	var got []string
 	for _, x := range f.Features {
@@ -376,7 +376,6 @@ func TestDeclarations(t *testing.T) {
 		{`label.column: "name" is text, the model predicts a number`, Spec{Task: Regression, Label: Label{Column: "name"}}},
 		{`label.column: "l" is texts`, Spec{Task: Binary, Label: Label{Column: "l"}}},
 		{`weight: "name" is text`, Spec{Task: Binary, Label: Label{Column: "y"}, Weight: "name"}},
-		{`group: "l" has several`, Spec{Task: Binary, Label: Label{Column: "y"}, Group: "l", Features: []Feature{{Kind: Number, Column: "x"}}}},
 		{"features[0].kind: is missing", yes(Feature{Column: "x"})},
 		{`features[0].kind: "numbr" is not known: did you mean "number"?`, yes(Feature{Kind: "numbr", Column: "x"})},
 		{"features[0].column: is missing", yes(Feature{Kind: Number})},
@@ -439,12 +438,15 @@ func TestBind(t *testing.T) {
 		"y:number c:integer x:number v:numbers:2": "column c: is integer here and text in the training rows",
 		"y:number c:text x:number v:numbers:3":    "column v: is numbers[3] here and numbers[2] in the training rows",
 	} {
-		if _, err := f.Bind(fieldsOf(list), true); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := f.Bind(fieldsOf(list), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", list, err, want)
 		}
 	}
+	if _, err := f.Bind(fields, Options{Group: "v"}); err == nil || !strings.Contains(err.Error(), `group: "v" has several values`) {
+		t.Errorf("got %v", err)
+	}
 	other := fieldsOf("v:numbers:2 more:text x:integer c:text")
-	a, err := f.Bind(other, false)
+	a, err := f.Bind(other, Options{Unlabelled: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +462,7 @@ func TestBind(t *testing.T) {
 func TestApplyAllocatesNothing(t *testing.T) {
 	fields := fieldsOf("y:text x:number n:integer c:text l:texts e:entries g:text")
 	b := block(t, fields, "p,1,2,a,u v,1:2,g", "q,?,3,b,,5:1 6:1,h", "p,3,?,?,u,,g")
-	s := Spec{Label: Label{Column: "y", Positive: []string{"p"}}, Task: Binary, Group: "g"}
+	s := Spec{Label: Label{Column: "y", Positive: []string{"p"}}, Task: Binary}
 	s.Features = []Feature{
 		{Kind: Number, Column: "x", Normalize: "standard"},
 		{Kind: Number, Column: "n", Quantiles: 2},
@@ -470,7 +472,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 		{Kind: Cross, Columns: []string{"c", "n"}, Buckets: 100},
 	}
 	f := fit(t, s, fields, b)
-	a, err := f.Bind(fields, true)
+	a, err := f.Bind(fields, Options{Group: "g"})
 	if err != nil {
 		t.Fatal(err)
 	}

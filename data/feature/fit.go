@@ -48,11 +48,6 @@ func newFitter(s Spec, fields []table.Field, distinct int) (*Fitter, error) {
 	if f.checker, err = newChecker(&s, c, true); err != nil {
 		return nil, err
 	}
-	if s.Group != "" {
-		if err := findGroup(s.Group, c); err != nil {
-			return nil, err
-		}
-	}
 	declared, auto := slices.Clone(s.Features), len(s.Features) == 0
 	if auto {
 		declared = automatic(&s, fields)
@@ -69,18 +64,6 @@ func newFitter(s Spec, fields []table.Field, distinct int) (*Fitter, error) {
 		f.features = append(f.features, newFitting(b, distinct))
 	}
 	return f, nil
-}
-
-// findGroup finds the column that groups rows.
-func findGroup(name string, c *columns) error {
-	i, err := c.find("group", name)
-	if err != nil {
-		return err
-	}
-	if f := c.fields[i]; listed(f.Kind) {
-		return &DeclError{"group", fmt.Sprintf("%q has several values a row: a group is one", f.Name)}
-	}
-	return nil
 }
 
 func newFitting(b bound, distinct int) fitting {

@@ -15,7 +15,7 @@ import (
 
 // everything is a pipeline with every kind of feature.
 func everything() (Spec, []table.Field) {
-	s := Spec{Label: Label{Column: "y", Positive: []string{"p"}}, Task: Binary, Weight: "w", Group: "c"}
+	s := Spec{Label: Label{Column: "y", Positive: []string{"p"}}, Task: Binary, Weight: "w"}
 	s.Features = []Feature{
 		{Kind: Number, Column: "x", Normalize: "standard", Indicator: true},
 		{Name: "x2", Kind: Number, Column: "x", Quantiles: 4, Log: "signed"},
@@ -119,7 +119,7 @@ func near(t *rapid.T, a, b *Fitted) {
 
 // checkRows holds the promises of Rows.
 func checkRows(t *rapid.T, f *Fitted, r *Rows) {
-	if len(r.Labels) != r.N || len(r.Weights) != r.N || len(r.Groups) != r.N || len(r.Dense) != r.N*f.Dense() || len(r.Offsets) != r.N+1 || len(r.Values) != len(r.IDs) {
+	if len(r.Labels) != r.N || len(r.Weights) != r.N || len(r.Dense) != r.N*f.Dense() || len(r.Offsets) != r.N+1 || len(r.Values) != len(r.IDs) {
 		t.Fatalf("lengths of %+v", r)
 	}
 	for i, id := range r.IDs {
@@ -316,7 +316,7 @@ func FuzzDecode(f *testing.F) {
 		if err != nil || mustEncode(t, q) != once {
 			t.Fatalf("read again: %v", err)
 		}
-		if a, err := p.Bind(fields, true); err == nil {
+		if a, err := p.Bind(fields, Options{}); err == nil {
 			a.Apply(b, &Rows{})
 		}
 	})
@@ -334,7 +334,7 @@ func BenchmarkApply(b *testing.B) {
 		"hashed": {Kind: Category, Column: "c", Buckets: 1 << 20}, "entries": {Kind: Category, Column: "e", Buckets: 1 << 20},
 	} {
 		b.Run(name, func(b *testing.B) {
-			a, err := fit(b, yes(f), fields, in).Bind(fields, true)
+			a, err := fit(b, yes(f), fields, in).Bind(fields, Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

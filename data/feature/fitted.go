@@ -187,7 +187,7 @@ func (f *Fitted) checkInputs() error {
 	for i, in := range f.Inputs {
 		fields[i] = table.Field{Name: in.Name, Kind: in.Kind, Width: in.Width}
 	}
-	a, err := f.Bind(fields, true)
+	a, err := f.Bind(fields, Options{})
 	if err != nil {
 		return err
 	}

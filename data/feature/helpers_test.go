@@ -129,7 +129,12 @@ func fit(t tester, s Spec, fields []table.Field, blocks ...*table.Block) *Fitted
 // apply makes the features of a block.
 func apply(t tester, f *Fitted, fields []table.Field, b *table.Block) *Rows {
 	t.Helper()
-	a, err := f.Bind(fields, true)
+	return applyWith(t, f, fields, b, Options{})
+}
+
+func applyWith(t tester, f *Fitted, fields []table.Field, b *table.Block, o Options) *Rows {
+	t.Helper()
+	a, err := f.Bind(fields, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func (b *bound) bindParts(at string, features []bound, c *columns) error {
 func automatic(s *Spec, fields []table.Field) []Feature {
 	var features []Feature
 	for _, f := range fields {
-		if f.Name == s.Label.Column || f.Name == s.Weight || f.Name == s.Group || slices.Contains(s.Ignore, f.Name) {
+		if f.Name == s.Label.Column || f.Name == s.Weight || slices.Contains(s.Ignore, f.Name) {
 			continue
 		}
 		switch f.Kind {

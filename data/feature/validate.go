@@ -56,7 +56,6 @@ func (s *Spec) validateLabel() error {
 		{len(l.Classes) > 0 && s.Task != Multiclass, "label.classes", "is for several classes; the model is for " + string(s.Task) + ": leave it out"},
 		{s.Classes > 0 && len(l.Classes) > s.Classes, "label.classes", fmt.Sprintf("has %d values, the model %d classes", len(l.Classes), s.Classes)},
 		{s.Weight != "" && s.Weight == l.Column, "weight", "is the label's column: name another"},
-		{s.Group != "" && s.Group == l.Column, "group", "is the label's column: name another"},
 	} {
 		if c.bad {
 			return &DeclError{c.field, c.fix}
