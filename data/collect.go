@@ -88,9 +88,7 @@ func (c *collector) cut(end bool) {
 		at = c.chunk.Rows
 	}
 	if at > 0 {
-		rest := c.chunk.Slice(c.specs, at, c.chunk.Rows)
-		c.chunk.Reset(c.specs)
-		c.chunk.Append(c.specs, rest, 0, rest.Rows)
+		c.chunk.Drop(c.specs, at)
 	}
 }
 

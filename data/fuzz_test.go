@@ -44,35 +44,6 @@ func collectLines(in io.Reader, spec *Spec) (*memory, error) {
 	return collect("f", lineReader(spec, in), spec.Limit, badRows{limit: spec.MaxBadRows})
 }
 
-func FuzzLibsvm(f *testing.F) {
-	for _, s := range []string{
-		"1 1:1 2:.5\n-1 7:3e2 # x\n", "+1\n", "1 1:1 1:1\n", "1 2147483647:1\n", "0 0:1\n", "\r\n\t#", "1 3:1 2:1 1:1", "1 1:", "nan 1:1", "1 :",
-	} {
-		f.Add([]byte(s), false, 0)
-	}
-	f.Add([]byte("1 0:1\n"), true, 5)
-	f.Fuzz(func(t *testing.T, content []byte, zeroBased bool, features int) {
-		spec := Spec{Format: "libsvm", Path: "f", ZeroBased: zeroBased, Features: features & 0xffff, MaxBadRows: 2}
-		m, err := collectLines(bytes.NewReader(content), &spec)
-		if err == nil {
-			checkSource(t, m)
-		}
-	})
-}
-
-func FuzzCriteo(f *testing.F) {
-	f.Add([]byte(criteoLine("1", "2\t-1\t\t5000", "05db9164\t\tFF") + "\n" + criteoLine("0", "", "") + "\n"))
-	f.Add([]byte(criteoLine("1", "x", "") + "\n" + criteoLine("0", "", "0123456789abcdef")))
-	f.Add([]byte("\t\n\n" + strings.Repeat("\t", 39)))
-	f.Fuzz(func(t *testing.T, content []byte) {
-		spec := Spec{Format: "criteo", Path: "f", Buckets: 97, MaxBadRows: 2}
-		m, err := collectLines(bytes.NewReader(content), &spec)
-		if err == nil {
-			checkSource(t, m)
-		}
-	})
-}
-
 // idxBytesOf builds an idx file.
 func idxBytesOf(sizes []uint32, elements ...byte) []byte {
 	b := []byte{0, 0, idxBytes, byte(len(sizes))}

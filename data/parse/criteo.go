@@ -67,9 +67,6 @@ func Criteo(file string, in io.Reader, buckets int) *Reader {
 	if bits.OnesCount64(p.buckets) == 1 {
 		p.mask = p.buckets - 1
 	}
-	for v := range p.logs {
-		p.logs[v] = Numeric(int64(v))
-	}
 	for f := range p.keys {
 		p.keys[f] = mix.Mix(uint64(f) + 1)
 		p.missing[f] = int32(MissingID(f, buckets))
@@ -88,12 +85,15 @@ func (p *criteo) id(field int, value uint64) int32 {
 	return int32(h % p.buckets)
 }
 
-// numeric is Numeric with small integers from a table.
+// numeric is Numeric with small integers from a table, which fills as they come.
 func (p *criteo) numeric(v uint64) float32 {
-	if v < uint64(len(p.logs)) {
-		return p.logs[v]
+	if v >= uint64(len(p.logs)) {
+		return Numeric(int64(v))
 	}
-	return Numeric(int64(v))
+	if p.logs[v] == 0 {
+		p.logs[v] = Numeric(int64(v))
+	}
+	return p.logs[v]
 }
 
 // scan implements parser.

@@ -44,12 +44,13 @@ type libsvm struct {
 	beyond  uint64 // the first id that is too large
 	most    int32  // largest id seen
 	scratch []int32
+	tens    *number.Powers
 	columns []rows.ColumnSpec // Dim is not known before the end
 }
 
 // Libsvm reads libsvm lines. file is the name that errors give.
 func Libsvm(file string, in io.Reader, o LibsvmOptions) *Reader {
-	p := &libsvm{LibsvmOptions: o, base: 1, beyond: rows.MaxID, most: -1, columns: LibsvmSpecs(o.Features)}
+	p := &libsvm{LibsvmOptions: o, base: 1, beyond: rows.MaxID, most: -1, tens: number.NewPowers(), columns: LibsvmSpecs(o.Features)}
 	if o.ZeroBased {
 		p.base = 0
 	}
@@ -94,7 +95,7 @@ func (p *libsvm) scanLabel(text []byte, i int) (v float32, next int, ok bool) {
 	}
 	if text[i+1] == ' ' && (text[i] == '0' || text[i] == '1') {
 		v, next = float32(text[i]-'0'), i+1
-	} else if v, next, ok = number.Prefix(text, i); !ok || c == '+' && text[i] == '-' {
+	} else if v, next, ok = p.tens.Prefix(text, i); !ok || c == '+' && text[i] == '-' {
 		return 0, 0, false
 	}
 	v, reason := p.label(v, nil)
@@ -123,7 +124,7 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		value := float32(1)
 		if text[i] == '1' && text[i+1] <= ' ' {
 			i++
-		} else if value, i, ok = scanValue(text, i); !ok {
+		} else if value, i, ok = p.scanValue(text, i); !ok {
 			return 0, false
 		}
 		if k == len(ids) || k == len(values) {
@@ -154,8 +155,8 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 }
 
 // scanValue reads a number up to a space or line end.
-func scanValue(text []byte, i int) (v float32, next int, ok bool) {
-	if v, next, ok = number.Prefix(text, i); ok {
+func (p *libsvm) scanValue(text []byte, i int) (v float32, next int, ok bool) {
+	if v, next, ok = p.tens.Prefix(text, i); ok {
 		return v, next, ok
 	}
 	next = i

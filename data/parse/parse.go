@@ -63,7 +63,7 @@ type Reader struct {
 }
 
 func newReader(file string, in io.Reader, p parser) *Reader {
-	return &Reader{parser: p, file: file, in: in, buf: make([]byte, pieceBytes+number.Pad)}
+	return &Reader{parser: p, file: file, in: in}
 }
 
 // Columns describes the rows read so far. After the last, that is all of them.
@@ -121,6 +121,9 @@ func (r *Reader) cut() []byte {
 
 // fill reads until there is a whole line. A last line without a line end gets one.
 func (r *Reader) fill() error {
+	if r.buf == nil {
+		r.buf = make([]byte, pieceBytes+number.Pad)
+	}
 	r.end = copy(r.buf, r.buf[r.full:r.end])
 	r.at, r.full = 0, 0
 	for r.full == 0 {

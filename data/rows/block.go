@@ -100,7 +100,7 @@ func (b *Block) Slice(specs []ColumnSpec, lo, hi int) *Block {
 			to.Bytes, to.Table = slices.Clone(from.Bytes[first:end]), from.Table
 			continue
 		}
-		if from.Values != nil && (spec.Kind == DenseColumn || !allOnes(from.Values[first:end])) {
+		if len(from.Values) > 0 && (spec.Kind == DenseColumn || !allOnes(from.Values[first:end])) {
 			to.Values = slices.Clone(from.Values[first:end])
 		}
 	}
@@ -116,12 +116,41 @@ func allOnes(s []float32) bool {
 	return true
 }
 
+// Drop removes the first n rows and keeps the memory.
+func (b *Block) Drop(specs []ColumnSpec, n int) {
+	for i := range b.Columns {
+		c, spec := &b.Columns[i], &specs[i]
+		first := c.start(spec, n)
+		c.Values = dropped(c.Values, first)
+		c.Bytes = dropped(c.Bytes, first)
+		if spec.Kind == RaggedColumn {
+			c.IDs = dropped(c.IDs, first)
+		}
+		if c.Offsets != nil {
+			c.Offsets = dropped(c.Offsets, n)
+			for j := range c.Offsets {
+				c.Offsets[j] -= int32(first)
+			}
+		}
+	}
+	b.Rows -= n
+}
+
+// dropped moves s[n:] to the front. What is empty stays so.
+func dropped[T any](s []T, n int) []T {
+	if len(s) == 0 {
+		return s
+	}
+	return s[:copy(s, s[n:])]
+}
+
 // Append adds rows lo to hi of another block of the same specs.
 func (b *Block) Append(specs []ColumnSpec, from *Block, lo, hi int) {
 	for i := range b.Columns {
 		to, c, spec := &b.Columns[i], &from.Columns[i], &specs[i]
 		first, end := c.start(spec, lo), c.start(spec, hi)
 		if spec.Kind == RaggedColumn {
+			appendWeights(to, c, first, end)
 			base := len(to.IDs)
 			to.IDs = append(to.IDs, c.IDs[first:end]...)
 			if c.Offsets != nil {
@@ -129,11 +158,7 @@ func (b *Block) Append(specs []ColumnSpec, from *Block, lo, hi int) {
 					to.Offsets = append(to.Offsets, int32(base+int(o)-first))
 				}
 			}
-			if c.Values == nil {
-				to.Values = slices.Grow(to.Values, end-first)[:base+end-first]
-				Ones(to.Values[base:])
-				continue
-			}
+			continue
 		}
 		if c.Bytes != nil {
 			to.Bytes, to.Table = append(to.Bytes, c.Bytes[first:end]...), c.Table
@@ -142,6 +167,25 @@ func (b *Block) Append(specs []ColumnSpec, from *Block, lo, hi int) {
 		to.Values = append(to.Values, c.Values[first:end]...)
 	}
 	b.Rows += hi - lo
+}
+
+// appendWeights adds the weights of entries of c to those of to, either of which
+// may leave them out: all are 1.
+func appendWeights(to, c *Packed, first, end int) {
+	if len(c.Values) == 0 && len(to.Values) == 0 {
+		return
+	}
+	fill := func(n int) {
+		base := len(to.Values)
+		to.Values = slices.Grow(to.Values, n)[:base+n]
+		Ones(to.Values[base:])
+	}
+	fill(len(to.IDs) - len(to.Values))
+	if len(c.Values) == 0 {
+		fill(end - first)
+		return
+	}
+	to.Values = append(to.Values, c.Values[first:end]...)
 }
 
 // Read fills out with the given rows of consecutive blocks, each of which but the

@@ -76,7 +76,7 @@ func checkPrefix(t interface {
 ) (took bool) {
 	t.Helper()
 	for _, end := range []string{" ", "\t", "\n", "\r\n"} {
-		got, next, ok := number.Prefix(padded(s+end), 0)
+		got, next, ok := number.NewPowers().Prefix(padded(s+end), 0)
 		if !ok {
 			return false
 		}
@@ -89,16 +89,16 @@ func checkPrefix(t interface {
 }
 
 func TestPrefix(t *testing.T) {
-	for _, s := range []string{"1", "0", "-1", "0.5", ".25", "5.", "-.5", "1234567.12345678", "0.123456789012345", "-0"} {
+	for _, s := range []string{"1", "0", "-1", "0.5", ".25", "5.", "-.5", "1234567.1234567", "0.1234567890123", "-0", "0.123456", "123456.7", "12345.67"} {
 		if !checkPrefix(t, s) {
 			t.Errorf("%q is not plain", s)
 		}
 	}
 	for _, s := range []string{
 		"", "-", ".", "-.", "1e5", "12345678", "1234567.1234567890123", "1:2", "1.2.3", "nan", "16777217.0",
-		"0.1234567890123456", "1x", "--1", "+1",
+		"0.1234567890123456", "12345678.", "12345678.5", "1x", "--1", "+1",
 	} {
-		if _, _, ok := number.Prefix(padded(s+" "), 0); ok {
+		if _, _, ok := number.NewPowers().Prefix(padded(s+" "), 0); ok {
 			t.Errorf("%q was taken for plain", s)
 		}
 	}

@@ -19,19 +19,22 @@ const (
 	zeros    = '0' * eachByte
 )
 
-// digits returns the digits that a word begins with, as a number, and how many.
-func digits(w uint64) (v uint64, n int) {
+// digits8 returns the digits that a word begins with, as a number, and how many.
+func digits8(w uint64) (v uint64, n int) {
 	d := w ^ zeros // digits become 0 to 9
 	other := (d&^highBits + 0x76*eachByte | d) & highBits
 	n = bits.TrailingZeros64(other) >> 3
 	if n == 0 {
 		return 0, 0
 	}
-	d <<= (8 - n) * 8 & 63 // leading zeros; what comes behind falls out
+	return eight(d << ((8 - n) * 8 & 63)), n // leading zeros; what comes behind falls out
+}
+
+// eight joins eight digits, of which the lowest byte is the first, to a number.
+func eight(d uint64) uint64 {
 	d = d*10 + d>>8
 	d = d&0xff00ff00ff00ff*100 + d>>16&0xff00ff00ff00ff
-	d = d & 0xffff0000ffff
-	return (d&0xffff)*10000 + d>>32, n
+	return d&0xffff*10000 + d>>32&0xffff
 }
 
 func word(s []byte, i int) uint64 { return binary.LittleEndian.Uint64(s[i:]) }
@@ -40,79 +43,89 @@ func word(s []byte, i int) uint64 { return binary.LittleEndian.Uint64(s[i:]) }
 // digits that are: 0 if there is none, 16 if there are more. s reaches Pad bytes
 // beyond i.
 func Digits(s []byte, i int) (v uint64, n int) {
-	if v, n = digits(word(s, i)); n < 8 {
-		return v, n
+	d := word(s, i) ^ zeros
+	other := (d&^highBits + 0x76*eachByte | d) & highBits
+	n = bits.TrailingZeros64(other) >> 3
+	if other != 0 {
+		// Shifted by 64, nothing is left.
+		return eight(d << (64 - n*8)), n
 	}
-	low, k := digits(word(s, i+8))
-	return v*uint64(whole(k)) + low, n + k
+	low, k := digits8(word(s, i+8))
+	return eight(d)*whole(k) + low, n + k
 }
 
 // whole is 10^k for k up to 8.
-func whole(k int) int {
-	switch k {
-	case 0:
-		return 1
-	case 1:
-		return 10
-	case 2:
-		return 100
-	case 3:
-		return 1000
-	case 4:
-		return 10_000
-	case 5:
-		return 100_000
-	case 6:
-		return 1_000_000
-	case 7:
-		return 10_000_000
+func whole(k int) uint64 {
+	return [...]uint64{1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000}[k]
+}
+
+// Powers is what Prefix divides by: the powers of ten up to 10^15.
+type Powers [16]float64
+
+// NewPowers returns the powers.
+func NewPowers() *Powers {
+	p := new(Powers)
+	for i := range p {
+		p[i] = pow10(i)
 	}
-	return 100_000_000
+	return p
 }
 
 // Prefix reads the number that s has at i, as Float would, if it is a plain one:
-// up to 7 digits before a point and 15 after it, followed by a space, a tab or a
-// line end. next is where that stands. What is not plain may still be a number:
+// up to 7 digits, or up to 14 with a point behind one of the first 7, followed by
+// a space, a tab or a line end. next is where that stands. What is not plain may still be a number:
 // ok is false and the caller asks Float. s reaches Pad bytes beyond i.
-func Prefix(s []byte, i int) (f float32, next int, ok bool) {
+func (p *Powers) Prefix(s []byte, i int) (f float32, next int, ok bool) {
 	neg := s[i] == '-'
 	if neg {
 		i++
 	}
-	mant, n := digits(word(s, i))
-	i += n
-	fraction := 0
-	if s[i] == '.' {
-		low := uint64(0)
-		low, fraction = Digits(s, i+1)
-		i += 1 + fraction
-		if fraction > 15 {
+	w := word(s, i)
+	d := w ^ zeros
+	other := (d&^highBits + 0x76*eachByte | d) & highBits
+	point := bits.TrailingZeros64(other) &^ 7 // in bits
+	mant, fraction := uint64(0), 0
+	if s[i+point>>3] == '.' {
+		// Up to 7 digits about the point: take it out and read them at once.
+		end := bits.TrailingZeros64(other&(other-1)) &^ 7
+		low := uint64(1)<<point - 1
+		d = d&low | d>>8&^low
+		mant, fraction = eight(d<<((72-end)&63)), (end-point)>>3-1
+		i += end >> 3
+		if s[i] > ' ' {
+			mant, fraction, i, ok = p.long(s, i, mant, fraction, end)
+			if !ok {
+				return 0, 0, false
+			}
+		}
+		if end == 8 || point == 64 {
+			return 0, 0, false // no digit, or eight and more before the point
+		}
+	} else {
+		mant = eight(d << ((64 - point) & 63))
+		i += point >> 3
+		if point == 0 || point == 64 || s[i] > ' ' {
 			return 0, 0, false
 		}
-		mant = mant*scale(fraction) + low
 	}
-	if n+fraction == 0 || n+fraction > 19 || n > 7 || s[i] > ' ' || mant >= 1<<53 {
-		return 0, 0, false
-	}
-	d := float64(mant)
-	if fraction > 0 {
-		d /= pow10(fraction)
-	}
-	if math.Float64bits(d)&lowBits == halfWay {
+	v := float64(mant) / p[fraction&15]
+	if math.Float64bits(v)&lowBits == halfWay {
 		return 0, 0, false
 	}
 	if neg {
-		d = -d
+		v = -v
 	}
-	return float32(d), i, true
+	return float32(v), i, true
 }
 
-// scale is 10^k for k up to 15.
-func scale(k int) uint64 {
-	if k > 8 {
-		return uint64(whole(8) * whole(k-8))
+// long goes on with a fraction that fills the first word.
+func (p *Powers) long(s []byte, i int, mant uint64, fraction, end int) (m uint64, digits, next int, ok bool) {
+	if end != 64 {
+		return 0, 0, 0, false
 	}
-	return uint64(whole(k))
+	low, n := digits8(word(s, i))
+	m, digits, next = mant*whole(n)+low, fraction+n, i+n
+	return m, digits, next, n > 0 && n < 8 && digits < len(p) && m < 1<<53 && s[next] <= ' '
 }
 
 // Hex8 reads the 8 hexadecimal digits that a word consists of.
