@@ -35,6 +35,8 @@ type Manifest struct {
 	// Params are the parameters, without slots, so that they can be read without
 	// the job. Checkpoints of old programs have none.
 	Params []Param `json:"params,omitempty"`
+	// Files are those that hold no arrays, such as fitted features.
+	Files []File `json:"files,omitempty"`
 }
 
 // Param describes one parameter, whole.
