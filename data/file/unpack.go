@@ -143,12 +143,12 @@ func trailing(packing string, n int64, err error) bool {
 	return false
 }
 
-// Close implements io.Closer.
+// Close implements io.Closer. What an unpacker says then is what Read has said.
 func (u *unpacked) Close() error {
-	if u.u == nil {
-		return u.file.Close()
+	if u.u != nil {
+		_ = u.u.Close()
 	}
-	return errors.Join(u.u.Close(), u.file.Close())
+	return u.file.Close()
 }
 
 // errTrailing says that bytes follow an archive that are no archive.
