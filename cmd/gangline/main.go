@@ -2,6 +2,8 @@
 //
 //	gangline train [JOB.yaml]        train; without a job, a built-in one
 //	gangline eval JOB.yaml           test a checkpoint
+//	gangline predict JOB.yaml        write what a checkpoint says of every row
+//	gangline export CHECKPOINT OUT   write its parameters as safetensors
 //	gangline plan show|check JOB     print or prove the plan of a job
 //	gangline data head JOB           look at rows
 //	gangline bench step              time training steps on one machine

@@ -36,6 +36,8 @@ type Row struct {
 	// Value is the predicted number, or the probability of Class.
 	Value float64
 	Class int64
+	// Label is NaN where the row has none: nothing then stands in its place, null
+	// in JSON.
 	Label float64
 }
 
@@ -138,7 +140,10 @@ func (f Form) csv(b []byte, r *Row) []byte {
 	}
 	b = strconv.AppendFloat(b, r.Value, 'g', -1, 64)
 	if f.Labels {
-		b = strconv.AppendFloat(append(b, ','), r.Label, 'g', -1, 64)
+		b = append(b, ',')
+		if !math.IsNaN(r.Label) {
+			b = strconv.AppendFloat(b, r.Label, 'g', -1, 64)
+		}
 	}
 	return append(b, '\n')
 }
@@ -183,7 +188,7 @@ func (f Form) value(r *Row) valueRow { return valueRow{r.Row, r.Value, f.label(r
 func (f Form) class(r *Row) classRow { return classRow{r.Row, r.Class, r.Value, f.label(r)} }
 
 func (f Form) label(r *Row) *float64 {
-	if !f.Labels {
+	if !f.Labels || math.IsNaN(r.Label) {
 		return nil
 	}
 	return &r.Label

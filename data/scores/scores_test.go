@@ -34,17 +34,17 @@ func write(t *testing.T, format string, f scores.Form, portions ...[]scores.Row)
 }
 
 func TestText(t *testing.T) {
-	rows := []scores.Row{{Row: 0, Value: .25, Class: 2, Label: 1}, {Row: 1, Value: math.NaN(), Class: 0, Label: -1.5}}
+	rows := []scores.Row{{Row: 0, Value: .25, Class: 2, Label: 1}, {Row: 1, Value: math.NaN(), Class: 0, Label: -1.5}, {Row: 2, Value: 1, Class: 1, Label: math.NaN()}}
 	for _, c := range []struct {
 		format string
 		form   scores.Form
 		want   string
 	}{
-		{"csv", scores.Form{}, "row,prediction\n0,0.25\n1,NaN\n"},
-		{"csv", scores.Form{Labels: true}, "row,prediction,label\n0,0.25,1\n1,NaN,-1.5\n"},
-		{"csv", scores.Form{Classes: true, Labels: true}, "row,prediction,probability,label\n0,2,0.25,1\n1,0,NaN,-1.5\n"},
-		{"jsonl", scores.Form{}, `{"row":0,"prediction":0.25}` + "\n" + `{"row":1,"prediction":null}` + "\n"},
-		{"jsonl", scores.Form{Classes: true, Labels: true}, `{"row":0,"prediction":2,"probability":0.25,"label":1}` + "\n" + `{"row":1,"prediction":0,"probability":null,"label":-1.5}` + "\n"},
+		{"csv", scores.Form{}, "row,prediction\n0,0.25\n1,NaN\n2,1\n"},
+		{"csv", scores.Form{Labels: true}, "row,prediction,label\n0,0.25,1\n1,NaN,-1.5\n2,1,\n"},
+		{"csv", scores.Form{Classes: true, Labels: true}, "row,prediction,probability,label\n0,2,0.25,1\n1,0,NaN,-1.5\n2,1,1,\n"},
+		{"jsonl", scores.Form{}, `{"row":0,"prediction":0.25}` + "\n" + `{"row":1,"prediction":null}` + "\n" + `{"row":2,"prediction":1}` + "\n"},
+		{"jsonl", scores.Form{Classes: true, Labels: true}, `{"row":0,"prediction":2,"probability":0.25,"label":1}` + "\n" + `{"row":1,"prediction":0,"probability":null,"label":-1.5}` + "\n" + `{"row":2,"prediction":1,"probability":1,"label":null}` + "\n"},
 	} {
 		if got := string(write(t, c.format, c.form, rows[:1], rows[1:])); got != c.want {
 			t.Errorf("%s %+v: %q, want %q", c.format, c.form, got, c.want)
