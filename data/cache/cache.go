@@ -148,7 +148,7 @@ func (c *File) readHeader() error {
 	if err := json.Unmarshal(text, &c.Header); err != nil {
 		return bad("its header is damaged: %v", err)
 	}
-	return c.Header.check(end)
+	return c.check(end)
 }
 
 // check tells whether a header fits blocks that end at end.

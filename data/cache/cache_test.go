@@ -322,7 +322,8 @@ func FuzzOpen(f *testing.F) {
 // BenchmarkLoad reads blocks of Criteo's shape, 1 MB each: MB/s of the file.
 func BenchmarkLoad(b *testing.B) {
 	specs := []rows.ColumnSpec{
-		{Name: "label", Kind: rows.DenseColumn, Dim: 1}, {Name: "num", Kind: rows.DenseColumn, Dim: 13},
+		{Name: "label", Kind: rows.DenseColumn, Dim: 1},
+		{Name: "num", Kind: rows.DenseColumn, Dim: 13},
 		{Name: "cat", Kind: rows.RaggedColumn, Dim: 1 << 20, PerRow: 26},
 	}
 	r := rand.New(rand.NewPCG(1, 1))
