@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gangline/gangline/metric"
 )
 
 // FormatVersion is the version of the directory's form; a reader refuses others.
@@ -35,6 +37,9 @@ type Manifest struct {
 	// Params are the parameters, without slots, so that they can be read without
 	// the job. Checkpoints of old programs have none.
 	Params []Param `json:"params,omitempty"`
+	// Tests is what early stopping and the best checkpoint go by: the tests so
+	// far. nil: nothing does.
+	Tests *metric.Patience `json:"tests,omitempty"`
 	// Files are those that hold no arrays, such as fitted features.
 	Files []File `json:"files,omitempty"`
 }
