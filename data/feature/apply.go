@@ -44,9 +44,11 @@ type Applier struct {
 
 // Options say what is asked of rows beside their features.
 type Options struct {
-	// Unlabelled says that rows need neither label nor weight, as for prediction;
-	// labels are then 0 and there are no weights.
+	// Unlabelled says that rows have neither label nor weight, as for prediction;
+	// labels are then NaN and there are no weights.
 	Unlabelled bool
+	// Filter passes over rows that are not meant; nil: all are.
+	Filter Filter
 	// Group is the column that tells which rows belong together, for metrics by
 	// group; "": none.
 	Group string
@@ -66,6 +68,7 @@ func (f *Fitted) Bind(fields []table.Field, o Options) (*Applier, error) {
 			k.labels.values[l.Value] = l.Label
 		}
 	}
+	k.filter = o.Filter
 	a := &Applier{fitted: f, checker: k, group: -1}
 	if o.Group != "" {
 		if a.group, err = c.find("group", o.Group); err != nil {
@@ -98,7 +101,7 @@ func (f *Fitted) sameInputs(now []Input) error {
 		if was.Width == in.Width && (was.Kind == in.Kind || single(was.Kind) && single(in.Kind)) {
 			continue
 		}
-		return &DeclError{"column " + in.Name, fmt.Sprintf("is %s here and %s in the training rows: declare its type where the file is opened", in.describe(), was.describe())}
+		return &DeclError{"features", fmt.Sprintf("the column %q is %s here and %s in the training rows: declare its type where the file is opened", in.Name, in.describe(), was.describe())}
 	}
 	return nil
 }

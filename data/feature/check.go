@@ -16,7 +16,9 @@ type checker struct {
 	weight   int // -1: none
 	features []bound
 
-	kept    []int // rows that are good
+	filter Filter // nil: all rows are meant
+
+	kept    []int // rows that are meant and good
 	bad     []table.RowError
 	target  []float32 // label of every kept row
 	weights []float32 // weight of every kept row, with a weight column
@@ -45,11 +47,25 @@ func newChecker(s *Spec, c *columns, labelled bool) (*checker, error) {
 	return k, nil
 }
 
+// Filter says whether a row is meant, as one of the training rows: those that are
+// not count for nothing. With a reason it says that this cannot be told, and by
+// which column, which makes a bad row.
+type Filter func(b *table.Block, row int) (column int, keep bool, reason string)
+
 // rows sorts the rows of a block into kept and bad.
 func (k *checker) rows(b *table.Block) {
 	k.kept, k.bad, k.target, k.weights = k.kept[:0], k.bad[:0], k.target[:0], k.weights[:0]
 	for row := range b.Rows {
-		column, reason := k.row(b, row)
+		column, keep, reason := 0, true, ""
+		if k.filter != nil {
+			column, keep, reason = k.filter(b, row)
+		}
+		if !keep && reason == "" {
+			continue
+		}
+		if reason == "" {
+			column, reason = k.row(b, row)
+		}
 		if reason != "" {
 			k.bad = append(k.bad, table.RowError{File: b.File, Line: line(b, row), Column: k.fields[column].Name, Reason: reason})
 			continue
@@ -88,7 +104,7 @@ func (k *checker) row(b *table.Block, row int) (column int, reason string) {
 		}
 		weight = float32(w)
 	}
-	target := float32(0)
+	target := float32(math.NaN())
 	if k.label >= 0 {
 		if target, reason = k.labels.of(&b.Columns[k.label], row); reason != "" {
 			return k.label, reason

@@ -302,6 +302,38 @@ func TestBadRows(t *testing.T) {
 	}
 }
 
+// Rows that are not meant count for nothing, and one of which that cannot be told
+// is bad.
+func TestFilter(t *testing.T) {
+	fields := fieldsOf("y:number x:number part:text")
+	b := block(t, fields, "1,1,a", "0,3,b", "1,5,a", "7,5,b", "1,9,?")
+	meant := func(b *table.Block, row int) (int, bool, string) {
+		if b.Columns[2].Missing[row] {
+			return 2, false, "no part"
+		}
+		return 2, string(text(&b.Columns[2], row)) == "a", ""
+	}
+	fitter, err := NewFitter(yes(Feature{Kind: Number, Column: "x", Normalize: "minmax"}), fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fitter.Filter(meant)
+	if err := fitter.Add(b); err != nil {
+		t.Fatal(err)
+	}
+	f, err := fitter.Fitted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := applyWith(t, f, fields, b, Options{Filter: meant})
+	if diff := cmp.Diff([]float32{0, 1}, r.Dense); diff != "" || f.Rows != 2 {
+		t.Errorf("dense values (-want +got):\n%s", diff)
+	}
+	if len(r.Bad) != 1 || r.Bad[0].Error() != `dir/rows.csv:5: column "part": no part` {
+		t.Errorf("bad rows %v", r.Bad)
+	}
+}
+
 // Without declarations every column becomes a feature, but for those with a role.
 func TestAutomatic(t *testing.T) {
 	fields := fieldsOf("id:integer y:number a:number b:integer c:text l:texts e:entries v:numbers:2 w:number g:text")
@@ -435,8 +467,8 @@ func TestBind(t *testing.T) {
 	for list, want := range map[string]string{
 		"y:number c:text x:number":                "the file has no column \"v\"",
 		"c:text x:number v:numbers:2":             "label.column: the file has no column \"y\"",
-		"y:number c:integer x:number v:numbers:2": "column c: is integer here and text in the training rows",
-		"y:number c:text x:number v:numbers:3":    "column v: is numbers[3] here and numbers[2] in the training rows",
+		"y:number c:integer x:number v:numbers:2": "column \"c\" is integer here and text in the training rows",
+		"y:number c:text x:number v:numbers:3":    "column \"v\" is numbers[3] here and numbers[2] in the training rows",
 	} {
 		if _, err := f.Bind(fieldsOf(list), Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q in it", list, err, want)
@@ -453,7 +485,7 @@ func TestBind(t *testing.T) {
 	var r Rows
 	a.Apply(block(t, other, "3 4,?,5,b"), &r)
 	same := apply(t, f, fields, b)
-	if diff := cmp.Diff(same.Dense[f.Dense():], r.Dense); diff != "" || r.IDs[0] != same.IDs[1] || r.Labels[0] != 0 {
+	if diff := cmp.Diff(same.Dense[f.Dense():], r.Dense); diff != "" || r.IDs[0] != same.IDs[1] || !math.IsNaN(float64(r.Labels[0])) {
 		t.Errorf("dense (-want +got):\n%s ids %v, want %v", diff, r.IDs, same.IDs[1:])
 	}
 }

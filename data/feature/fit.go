@@ -79,6 +79,12 @@ func newFitting(b bound, distinct int) fitting {
 	return f
 }
 
+// Filter makes the Fitter pass over rows that are not meant.
+func (f *Fitter) Filter(meant Filter) { f.checker.filter = meant }
+
+// Rows is the number of good rows seen so far.
+func (f *Fitter) Rows() int { return int(f.rows) }
+
 // NeedsRows reports whether anything is learned from rows; if not, Fitted may be
 // called without having added any.
 func (f *Fitter) NeedsRows() bool {

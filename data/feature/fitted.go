@@ -315,6 +315,15 @@ func (f *Fitted) inputKind(name string) (kind table.Kind, ok bool) {
 	return f.Inputs[i].Kind, true
 }
 
+// Columns names the fields that are read.
+func (f *Fitted) Columns() []string {
+	names := make([]string, len(f.Inputs))
+	for i, in := range f.Inputs {
+		names[i] = in.Name
+	}
+	return names
+}
+
 // Weighted reports whether ids of rows have weights other than 1.
 func (f *Fitted) Weighted() bool {
 	return slices.ContainsFunc(f.Features, func(s State) bool {

@@ -136,6 +136,26 @@ func (b *bound) bindParts(at string, features []bound, c *columns) error {
 	return nil
 }
 
+// Columns names the fields that the declarations may read, nil if that is all of
+// them. Names of features that a cross is of may be among them.
+func (s *Spec) Columns() []string {
+	if len(s.Features) == 0 {
+		return nil
+	}
+	names := []string{s.Label.Column}
+	if s.Weight != "" {
+		names = append(names, s.Weight)
+	}
+	for i := range s.Features {
+		f := &s.Features[i]
+		if f.Column != "" {
+			names = append(names, f.Column)
+		}
+		names = append(names, f.Columns...)
+	}
+	return names
+}
+
 // automatic declares a feature for every field that has no other role.
 func automatic(s *Spec, fields []table.Field) []Feature {
 	var features []Feature
