@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
 )
 
@@ -83,16 +84,10 @@ type Model struct {
 	Table bool `yaml:"table"`
 }
 
-// Data says where rows come from.
-type Data struct {
-	Train Source `yaml:"train"`
-	// Eval is what the model is tested on; without a format, nothing is.
-	Eval Source `yaml:"eval"`
-}
-
 // Source is one set of rows.
 type Source struct {
-	// Format is libsvm, criteo, idx, text or generated.
+	// Format is libsvm, criteo, idx, text or generated, or one of named columns,
+	// of which Data.Features are made: csv, vw, libffm, npy, npz, parquet.
 	Format string `yaml:"format"`
 	// Path is the file, relative to the data directory; .gz is read in place.
 	Path string `yaml:"path"`
@@ -121,6 +116,29 @@ type Source struct {
 	Rows  int `yaml:"rows"`
 	// Seed plants the weights (generated).
 	Seed uint64 `yaml:"seed"`
+	// Header says that the first line names the columns (csv).
+	Header bool `yaml:"header,omitempty"`
+	// Columns names the columns of a file without a header, or in its place (csv).
+	Columns []string `yaml:"columns,omitempty"`
+	// Types says what columns hold: number, integer or text (csv); those not named
+	// are inferred from the first rows.
+	Types map[string]table.Kind `yaml:"types,omitempty"`
+	// Missing are the words that stand for no value (tables); without, the empty
+	// one, ?, NA, NaN and null.
+	Missing []string `yaml:"missing,omitempty"`
+	// Suffix is cut off the end of the values of a column (tables).
+	Suffix map[string]string `yaml:"suffix,omitempty"`
+	// Delimiter parts the columns (csv): a character, or tab; without, it is found
+	// out.
+	Delimiter string `yaml:"delimiter,omitempty"`
+	// NoQuotes makes quotes ordinary characters (csv).
+	NoQuotes bool `yaml:"no_quotes,omitempty"`
+	// Encoding is utf-8 or latin1 (csv, vw, libffm).
+	Encoding string `yaml:"encoding,omitempty"`
+	// Namespaces get a column each (vw, libffm); without, all features are in x.
+	Namespaces []string `yaml:"namespaces,omitempty"`
+	// NumericIDs takes the names of features as their ids (vw).
+	NumericIDs bool `yaml:"numeric_ids,omitempty"`
 	// MaxBadRows is how many malformed rows are counted and skipped before one
 	// is an error.
 	MaxBadRows int `yaml:"max_bad_rows"`
@@ -167,6 +185,13 @@ type Eval struct {
 	// Group is the column whose equal values make a group, for the AUC within
 	// groups: name, or name.i for the number or entry i of it.
 	Group string `yaml:"group"`
+	// Metric is what early stopping and the best checkpoint go by: one of
+	// metric.Names; empty: what progress lines show.
+	Metric string `yaml:"metric"`
+	// Patience ends the run when so many tests in a row were not better than the
+	// best by more than MinDelta; 0: never.
+	Patience int     `yaml:"patience"`
+	MinDelta float64 `yaml:"min_delta"`
 }
 
 // Checkpoint says where and how often state is saved.
@@ -177,6 +202,8 @@ type Checkpoint struct {
 	Every int64 `yaml:"every"`
 	// Keep is how many are kept.
 	Keep int `yaml:"keep"`
+	// Best keeps the checkpoint of the best test, too, in a directory best.
+	Best bool `yaml:"best"`
 	// Resume goes on from the newest checkpoint in Dir, if there is one.
 	// Without it, a Dir that already holds checkpoints is refused.
 	Resume bool `yaml:"resume"`
