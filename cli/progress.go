@@ -170,6 +170,12 @@ func printTable(w io.Writer, r *train.Report) {
 			row("", "%.2f %% of the best possible AUC, %.5f", 100**e.AUCShare, *e.BestAUC)
 		}
 	}
+	if b := r.Best; b != nil {
+		row("best", "%s %.5f, step %d", b.Metric, b.Value, b.Step)
+	}
+	if r.Stopped != "" {
+		row("stopped", "%s", r.Stopped)
+	}
 	row("parameters", "%d, sha256 %.16s", r.Params, r.ParamsSHA256)
 	row("gradients", "%d pushed = %d applied + %d dropped + %d pending", r.Gradients.Pushed, r.Gradients.Applied, r.Gradients.Dropped, r.Gradients.Pending)
 	row("traffic", "%.1f MB in %d messages", float64(r.BytesSent)/1e6, r.MessagesSent)
@@ -185,6 +191,9 @@ func printTable(w io.Writer, r *train.Report) {
 	}
 	if r.Checkpoint != "" {
 		row("checkpoint", "%s", r.Checkpoint)
+	}
+	if r.Best != nil && r.Best.Checkpoint != "" {
+		row("", "%s (the best)", r.Best.Checkpoint)
 	}
 	if err := t.Flush(); err != nil {
 		return // stdout is gone; the report file says it all

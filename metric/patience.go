@@ -41,8 +41,8 @@ func (p *Patience) See(step int64, value float64) (best bool) {
 	return true
 }
 
-// Done reports whether patience is at its end.
-func (p *Patience) Done() bool { return p.Limit > 0 && p.Waited >= p.Limit }
+// Done reports whether patience is at its end; that of nobody never is.
+func (p *Patience) Done() bool { return p != nil && p.Limit > 0 && p.Waited >= p.Limit }
 
 // Why says in a sentence why the run ends.
 func (p *Patience) Why() string {

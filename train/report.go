@@ -59,6 +59,10 @@ type Summary struct {
 	Eval      *metric.Result `json:"eval,omitempty"`
 	// Checkpoint is the last one written.
 	Checkpoint string `json:"checkpoint,omitempty"`
+	// Best is the best test, if the job asks which; Stopped says why the run
+	// ended before its last step.
+	Best    *Best  `json:"best,omitempty"`
+	Stopped string `json:"stopped,omitempty"`
 }
 
 // StepTime says where a rank's time in training steps went, in seconds. The

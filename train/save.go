@@ -131,7 +131,7 @@ func (w *worker) save(ctx context.Context, version int64) error {
 
 // manifest has the shards written and describes them.
 func (w *worker) manifest(ctx context.Context, version int64, dir string) (checkpoint.Manifest, error) {
-	m := checkpoint.Manifest{Step: version, Generation: uint32(w.session.Generation), Params: paramsOf(w.setup.Step)}
+	m := checkpoint.Manifest{Step: version, Generation: uint32(w.session.Generation), Params: paramsOf(w.setup.Step), Tests: w.patient}
 	var err error
 	if m.JobText, m.Job, err = w.setup.Job.Fixed(); err != nil {
 		return m, err

@@ -41,6 +41,10 @@ type worker struct {
 	stop        context.CancelCauseFunc
 	saved       string
 	savedAt     int64
+	patient     *metric.Patience // judges tests; nil: nobody does
+	bestDir     string           // checkpoint of the best test
+	tested      metric.Result    // the last test, after so many steps
+	testedAt    int64
 }
 
 // train is the life of a worker rank.
@@ -61,7 +65,7 @@ func (m *member) train(ctx context.Context, report *RankReport) (err error) {
 
 // newWorker puts together what the loop drives.
 func (m *member) newWorker() (*worker, error) {
-	w := &worker{member: m, savedAt: -1, tests: map[data.Source]*tester{}}
+	w := &worker{member: m, savedAt: -1, testedAt: -1, tests: map[data.Source]*tester{}}
 	var err error
 	if w.backend, err = backend(m.setup.Job, m.neighbours()); err != nil {
 		return nil, err
@@ -78,6 +82,9 @@ func (m *member) newWorker() (*worker, error) {
 			return nil, err
 		}
 		w.savedAt, w.saved = m.first(), m.from.Dir
+	}
+	if err := w.newJudge(); err != nil {
+		return nil, err
 	}
 	if w.holder, err = m.newHolder(); err != nil {
 		return nil, err
@@ -117,7 +124,7 @@ func (w *worker) loop(ctx context.Context) error {
 	j := &w.setup.Job
 	ctx, w.stop = context.WithCancelCause(ctx)
 	defer w.stop(nil)
-	for at < end {
+	for at < end && !w.patient.Done() {
 		next := boundary(at, end, j.Eval.Every, j.Checkpoint.Every)
 		start := time.Now()
 		err := w.step.Run(ctx, at, next)
@@ -128,25 +135,42 @@ func (w *worker) loop(ctx context.Context) error {
 			return err
 		}
 		w.main.Seconds += time.Since(start).Seconds()
-		at = next
-		if due(at, j.Checkpoint.Every) {
-			if err := w.save(ctx, at); err != nil {
-				return fmt.Errorf("rank %d: step %d: %w", w.cfg.Rank, at, err)
-			}
+		if at = next; at == end {
+			break
 		}
-		if due(at, j.Eval.Every) && at < end && w.rows.eval != nil {
-			m, err := w.evaluate(ctx, at, w.rows.eval, true)
-			if err != nil {
-				return err
-			}
-			w.progress(at, &m)
+		if err := w.pause(ctx, at); err != nil {
+			return err
 		}
 	}
-	w.main.Steps = max(at, end)
-	if w.main.Skipped > 0 && w.main.Skipped == end-w.first() { // fewer than skipsMax, but all
-		return w.giveUp(end)
+	w.main.Steps = at
+	if at < end {
+		w.main.Stopped = w.patient.Why()
+	}
+	if w.main.Skipped > 0 && w.main.Skipped == at-w.first() { // fewer than skipsMax, but all
+		return w.giveUp(at)
 	}
 	return nil
+}
+
+// pause does what is due at a boundary before the end: a test, and a checkpoint,
+// which knows of the test.
+func (w *worker) pause(ctx context.Context, at int64) error {
+	j, best := &w.setup.Job, false
+	if due(at, j.Eval.Every) && w.rows.eval != nil {
+		m, err := w.evaluate(ctx, at, w.rows.eval, true)
+		if err != nil {
+			return err
+		}
+		w.tested, w.testedAt = m, at
+		if best, err = w.judge(ctx, at, &m); err != nil {
+			return err
+		}
+		w.progress(at, &m)
+	}
+	if !due(at, j.Checkpoint.Every) && !(best && j.Checkpoint.Best) {
+		return nil
+	}
+	return w.keep(ctx, at, best)
 }
 
 // giveUp is the error of a run whose last steps before a step changed nothing.
@@ -171,15 +195,12 @@ func due(at, every int64) bool { return every > 0 && at%every == 0 }
 // finish evaluates, saves, accounts and says goodbye.
 func (w *worker) finish(ctx context.Context, report *RankReport) error {
 	version := w.main.Steps
-	if err := w.save(ctx, version); err != nil {
-		return fmt.Errorf("rank %d: at the end: %w", w.cfg.Rank, err)
+	best, err := w.lastTest(ctx, version)
+	if err != nil {
+		return err
 	}
-	if w.rows.eval != nil {
-		m, err := w.evaluate(ctx, version, w.rows.eval, true)
-		if err != nil {
-			return err
-		}
-		w.main.Eval = &m
+	if err := w.keep(ctx, version, best); err != nil {
+		return fmt.Errorf("at the end: %w", err)
 	}
 	trained, err := w.evaluate(ctx, version, w.rows.train, false)
 	if err != nil {
@@ -209,7 +230,7 @@ func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float
 	if m.TrainLoss = trainLoss; trainLoss != nil {
 		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*params.squareNorm(w.setup.Step))
 	}
-	m.Checkpoint = w.saved
+	m.Checkpoint, m.Best = w.saved, w.best()
 	if m.Seconds > 0 {
 		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
 	}
