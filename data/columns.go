@@ -4,7 +4,7 @@ import "github.com/gangline/gangline/data/parse"
 
 // Columns returns what Open would deliver, without reading the rows where the
 // spec alone says it: always for criteo and generated, and for libsvm with
-// Features; of idx it reads one row, of text the file. Servers, which hold parameters but never a row, plan with it.
+// Features, and tables with Fitted; of idx it reads one row, of text the file. Servers, which hold parameters but never a row, plan with it.
 func Columns(spec Spec) ([]ColumnSpec, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -14,6 +14,8 @@ func Columns(spec Spec) ([]ColumnSpec, error) {
 		return parse.CriteoSpecs(spec.Buckets), nil
 	case spec.Format == "libsvm" && spec.Features > 0:
 		return parse.LibsvmSpecs(spec.Features), nil
+	case spec.Fitted != nil:
+		return preparedSpecs(&spec), nil
 	case spec.Format == "idx":
 		spec.Limit = 1
 	}

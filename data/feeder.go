@@ -47,7 +47,8 @@ type Feeder struct {
 	keyed       []keyed // one a column; of use for those whose keys are asked for
 	batch       Batch
 	rows        []int
-	first       int // where rows[0] stands in the step's batch
+	first       int   // where rows[0] stands in the step's batch
+	ahead       []int // blocks of the next window
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
@@ -156,6 +157,21 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 				in.Part, in.Column, in.DType, out[i].DType()))
 		}
 		f.feed(in, out[i])
+	}
+	return f.warm(step)
+}
+
+// warm loads blocks that later steps read, before they are waited for.
+func (f *Feeder) warm(step int64) error {
+	src, ok := f.src.(Blocked)
+	if !ok {
+		return nil
+	}
+	f.ahead = f.order.Ahead(step, f.ahead)
+	for _, b := range f.ahead {
+		if err := src.Warm(b); err != nil {
+			return fmt.Errorf("data: feed step %d: %w", step, err)
+		}
 	}
 	return nil
 }

@@ -30,12 +30,12 @@ func readIdx(spec *Spec) (*memory, error) {
 		path string
 		into *idxFile
 	}{{spec.Path, &images}, {spec.Labels, &labels}} {
-		r, c, err := openInput(in.path)
+		r, err := openStream(in.path)
 		if err != nil {
 			return nil, fmt.Errorf("data: idx: %w", err)
 		}
 		*in.into, err = readIdxFile(in.path, r, spec.Limit)
-		if err := errors.Join(err, c.Close()); err != nil {
+		if err := errors.Join(err, r.Close()); err != nil {
 			return nil, err
 		}
 	}

@@ -10,11 +10,36 @@ import "fmt"
 // batch, the last batch of an epoch being smaller where Rows is no multiple of
 // Batch. With Shuffle, position p of epoch e holds row π(p), π being a
 // permutation keyed by (Seed, e); without it, row p.
+//
+// Where rows are in blocks that do not all fit into memory, the permutation is of
+// two levels: the blocks are permuted and cut into windows, and the rows of each
+// window permuted among themselves. A step then touches the blocks of one window,
+// of two where it reaches over an end.
 type Order struct {
 	Seed    uint64
 	Rows    int
 	Batch   int
 	Shuffle bool
+	// Block is how many rows a block has (the last has the rest) and Window how many
+	// blocks are shuffled together; both 0: all rows are.
+	Block, Window int
+}
+
+// Blocked is a source whose rows are in blocks that do not all fit into memory.
+type Blocked interface {
+	// Layout is what an order of its rows has as Block and Window.
+	Layout() (block, window int)
+	// Warm loads a block that will soon be read.
+	Warm(block int) error
+}
+
+// Shuffled is the order in which training passes over a source.
+func Shuffled(src Source, seed uint64, batch int) Order {
+	o := Order{Seed: seed, Rows: src.Rows(), Batch: batch, Shuffle: true}
+	if b, ok := src.(Blocked); ok {
+		o.Block, o.Window = b.Layout()
+	}
+	return o
 }
 
 // Validate tells whether rows and batch are positive, which every other method
@@ -22,6 +47,9 @@ type Order struct {
 func (o Order) Validate() error {
 	if o.Rows <= 0 || o.Batch <= 0 {
 		return fmt.Errorf("data: an order needs rows and a batch above 0, has %d and %d", o.Rows, o.Batch)
+	}
+	if o.Block < 0 || (o.Block > 0) != (o.Window > 0) {
+		return fmt.Errorf("data: an order has both a block and a window above 0, or neither, not %d and %d", o.Block, o.Window)
 	}
 	return nil
 }
@@ -51,6 +79,13 @@ func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
 	if !o.Shuffle {
 		for p := lo; p < hi; p++ {
 			dst = append(dst, p)
+		}
+		return dst
+	}
+	if o.Block > 0 {
+		w := newWindows(&o, epoch)
+		for p := lo; p < hi; p++ {
+			dst = append(dst, w.row(p))
 		}
 		return dst
 	}

@@ -12,13 +12,18 @@ import (
 	"pgregory.net/rapid"
 )
 
+// drawOrder draws orders of all rows together and by windows.
 func drawOrder(t *rapid.T) Order {
-	return Order{
+	o := Order{
 		Seed:    rapid.Uint64().Draw(t, "seed"),
 		Rows:    rapid.IntRange(1, 300).Draw(t, "rows"),
 		Batch:   rapid.IntRange(1, 320).Draw(t, "batch"),
 		Shuffle: rapid.Bool().Draw(t, "shuffle"),
 	}
+	if rapid.Bool().Draw(t, "windowed") {
+		o.Block, o.Window = rapid.IntRange(1, 40).Draw(t, "block"), rapid.IntRange(1, 9).Draw(t, "window")
+	}
+	return o
 }
 
 // TestOrderEveryRowOnce: over the steps of any epoch the ranks together take
@@ -151,7 +156,7 @@ func testSource(t testing.TB, rows int, seed uint64) Source {
 func TestCursor(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		o := drawOrder(r)
-		f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Columns: "x:dense:3", Sample: "0f"}
+		f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Block: o.Block, Window: o.Window, Columns: "x:dense:3", Sample: "0f"}
 		step := rapid.Int64Range(0, 1<<40).Draw(r, "step")
 		c := o.CursorAt(step, f)
 		text, err := ParseCursor(c.String())

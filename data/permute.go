@@ -27,10 +27,14 @@ const rounds = 6
 
 // newPermutation prepares the permutation of n positions in an epoch.
 func newPermutation(n int, seed uint64, epoch int) permutation {
+	return keyedPermutation(n, mix.At(mix.Mix(seed), uint64(epoch)))
+}
+
+// keyedPermutation prepares the permutation of n positions that a key chooses.
+func keyedPermutation(n int, key uint64) permutation {
 	p := permutation{n: uint64(n)}
 	p.a = max(1, uint64(math.Ceil(math.Sqrt(float64(n)))))
 	p.b = (p.n + p.a - 1) / p.a
-	key := mix.Mix(mix.Mix(seed) + uint64(epoch)*mix.Golden)
 	for i := range p.keys {
 		p.keys[i] = mix.Mix(key + uint64(i)*mix.Golden)
 	}
@@ -51,6 +55,20 @@ func (p *permutation) at(x uint64) uint64 {
 	}
 }
 
+// from is the inverse of at: the position whose image is y, which must be below n.
+func (p *permutation) from(y uint64) uint64 {
+	for {
+		l, r := y/p.b, y%p.b
+		for i := rounds - 2; i >= 0; i -= 2 {
+			r = subMod(r, mix.Mix(l^p.keys[i+1]), p.b)
+			l = subMod(l, mix.Mix(r^p.keys[i]), p.a)
+		}
+		if y = l*p.b + r; y < p.n {
+			return y
+		}
+	}
+}
+
 // addMod adds to v < m the hash h, scaled down to [0, m), modulo m.
 func addMod(v, h, m uint64) uint64 {
 	scaled, _ := bits.Mul64(h, m)
@@ -58,4 +76,13 @@ func addMod(v, h, m uint64) uint64 {
 		v -= m
 	}
 	return v
+}
+
+// subMod undoes addMod.
+func subMod(v, h, m uint64) uint64 {
+	scaled, _ := bits.Mul64(h, m)
+	if v < scaled {
+		v += m
+	}
+	return v - scaled
 }

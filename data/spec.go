@@ -3,18 +3,24 @@ package data
 import (
 	"errors"
 	"fmt"
-	"io"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/format"
 	"github.com/gangline/gangline/data/generate"
-	"github.com/gangline/gangline/data/parse"
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/nearest"
 )
 
 // Formats returns the names of the formats that Open knows.
-func Formats() []string { return []string{"libsvm", "criteo", "idx", "text", "generated"} }
+func Formats() []string {
+	return []string{"libsvm", "criteo", "idx", "text", "generated", "csv", "vw", "libffm", "npy", "npz", "parquet"}
+}
+
+// tables are the formats of named columns, of which features are made.
+const tables = "csv, vw, libffm, npy, npz, parquet"
 
 // Spec says where rows come from. Fields that the format does not use must be
 // left at zero.
@@ -63,12 +69,28 @@ type Spec struct {
 	// ascending order; "" is Path. A test file needs that of its training file.
 	Vocabulary string
 
+	// UnitNorm (libsvm) scales the values of every row to a Euclidean norm of 1.
+	UnitNorm bool
+
+	// Table (tables) says how the file is read; Format, Paths and Select are left
+	// to this package.
+	Table format.Spec
+	// Fitted (tables) makes the features: Fit of the training rows.
+	Fitted *feature.Fitted
+	// Unlabelled (tables) says that rows need neither label nor weight.
+	Unlabelled bool
+	// Group (tables) is the column of the file that becomes GroupColumn; "": none.
+	Group string
+
 	// Rows (generated) is the number of rows, First the number of the first.
 	// Ranges that do not overlap are independent samples of one distribution:
 	// train and evaluate on disjoint ones.
 	Rows, First int
 	// Seed (generated) plants the weights. Each seed is another problem.
 	Seed uint64
+
+	// Intake says which rows are kept, and where.
+	Intake
 }
 
 // Validate tells whether the spec is meaningful, without touching files. The
@@ -104,6 +126,7 @@ func (s *Spec) Validate() error {
 	if s.LabelMap != "" && s.Classes != 0 {
 		bad("LabelMap and Classes exclude each other")
 	}
+	errs = append(errs, s.check(s.Format))
 	return errors.Join(errs...)
 }
 
@@ -118,17 +141,22 @@ func (s *Spec) fields() []field {
 	number := func(name string, v int, formats, required string) field {
 		return field{name, v != 0, v < 0, formats, required}
 	}
-	const files, hashed = "libsvm, criteo, idx, text", "criteo, generated"
+	const files, hashed = "libsvm, criteo, idx, text, " + tables, "criteo, generated"
 	return []field{
 		{"Path", s.Path != "", false, files, files},
 		{"Labels", s.Labels != "", false, "idx", "idx"},
 		number("Limit", s.Limit, files+", generated", ""),
-		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo", ""),
+		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo, "+tables, ""),
 		number("Features", s.Features, "libsvm", ""),
 		{"ZeroBased", s.ZeroBased, false, "libsvm", ""},
 		{"LabelMap", s.LabelMap != "", false, "libsvm", ""},
 		{"LabelBase", s.LabelBase != 0, false, "libsvm", ""},
 		number("Classes", s.Classes, "libsvm", ""),
+		{"Table", !reflect.ValueOf(s.Table).IsZero(), false, tables, ""},
+		{"UnitNorm", s.UnitNorm, false, "libsvm", ""},
+		{"Fitted", s.Fitted != nil, false, tables, ""},
+		{"Unlabelled", s.Unlabelled, false, tables, ""},
+		{"Group", s.Group != "", false, tables, ""},
 		number("Buckets", s.Buckets, hashed, hashed),
 		number("Context", s.Context, "text", "text"),
 		number("Stride", s.Stride, "text", ""),
@@ -148,6 +176,8 @@ func (s *Spec) fields() []field {
 //	criteo, generated  label (dense, 1)   num (dense, 13)   cat (ragged, Buckets, 26 a row)
 //	idx                label (dense, 1)   x (dense, bytes of a record, in [0,1])
 //	text               label (dense, Context)   tokens (ragged, vocabulary, Context a row)
+//	tables             label (dense, 1)   num (dense)   cat (ragged)   and, where declared,
+//	                   weight (dense, 1)   group (ragged, 1 a row: number of the group)
 //
 // A malformed row is a *RowError. Memory is about 8 bytes an entry of libsvm (4
 // where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for generated
@@ -165,6 +195,8 @@ func Open(spec Spec) (Source, error) {
 			return nil, err
 		}
 		return t, nil
+	case "csv", "vw", "libffm", "npy", "npz", "parquet":
+		return openPrepared(&spec)
 	case "generated":
 		n := spec.Rows
 		if spec.Limit > 0 {
@@ -172,34 +204,7 @@ func Open(spec Spec) (Source, error) {
 		}
 		return generate.New(spec.Seed, spec.Buckets, spec.First, n), nil
 	}
-	return source(readLines(&spec))
-}
-
-// readLines reads a file of lines.
-func readLines(spec *Spec) (*memory, error) {
-	in, c, err := openInput(spec.Path)
-	if err != nil {
-		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
-	}
-	m, err := collect(spec.Path, lineReader(spec, in), spec.Limit, badRows{limit: spec.MaxBadRows})
-	if err = errors.Join(err, c.Close()); err != nil {
-		return nil, err
-	}
-	if last := m.specs[len(m.specs)-1]; last.Dim == 0 {
-		return nil, fmt.Errorf("data: no row of %s has a feature: declare the number of features", spec.Path)
-	}
-	return m, nil
-}
-
-// lineReader says how the lines of a format are read.
-func lineReader(spec *Spec, in io.Reader) rowReader {
-	if spec.Format == "criteo" {
-		return parse.Criteo(spec.Path, in, spec.Buckets)
-	}
-	return parse.Libsvm(spec.Path, in, parse.LibsvmOptions{
-		Features: spec.Features, ZeroBased: spec.ZeroBased, Binary: spec.LabelMap == "binary",
-		LabelBase: spec.LabelBase, Classes: spec.Classes,
-	})
+	return readLines(&spec)
 }
 
 // source keeps a nil *memory from becoming a Source that is not nil.

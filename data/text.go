@@ -59,12 +59,12 @@ func readText(spec *Spec) (*text, error) {
 
 // readBytes reads a whole file, unpacked.
 func readBytes(path string) ([]byte, error) {
-	r, c, err := openInput(path)
+	r, err := openStream(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: text: %w", err)
 	}
 	all, err := io.ReadAll(io.LimitReader(r, textLimit+1))
-	if closed := c.Close(); err == nil {
+	if closed := r.Close(); err == nil {
 		err = closed
 	}
 	switch {

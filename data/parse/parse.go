@@ -69,6 +69,9 @@ func newReader(file string, in io.Reader, p parser) *Reader {
 // Columns describes the rows read so far. After the last, that is all of them.
 func (r *Reader) Columns() []rows.ColumnSpec { return r.specs() }
 
+// File is the name that errors give.
+func (r *Reader) File() string { return r.file }
+
 // Lines is the number of lines read so far.
 func (r *Reader) Lines() int { return r.lines }
 

@@ -144,9 +144,10 @@ func dropped[T any](s []T, n int) []T {
 	return s[:copy(s, s[n:])]
 }
 
-// Append adds rows lo to hi of another block of the same specs.
+// Append adds rows lo to hi of another block of these specs. b may have more columns,
+// which the caller fills.
 func (b *Block) Append(specs []ColumnSpec, from *Block, lo, hi int) {
-	for i := range b.Columns {
+	for i := range specs {
 		to, c, spec := &b.Columns[i], &from.Columns[i], &specs[i]
 		first, end := c.start(spec, lo), c.start(spec, hi)
 		if spec.Kind == RaggedColumn {
@@ -205,7 +206,7 @@ func Read(specs []ColumnSpec, blocks []*Block, shift uint, at []int, out *Batch)
 
 func readDense(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int, out *Column) {
 	dim, mask := spec.Dim, 1<<shift-1
-	out.Values = Resize(out.Values, len(at)*dim)
+	out.Values, out.Offsets, out.IDs = Resize(out.Values, len(at)*dim), out.Offsets[:0], out.IDs[:0]
 	for i, row := range at {
 		c := &blocks[row>>shift].Columns[column]
 		dst, from := out.Values[i*dim:(i+1)*dim], (row&mask)*dim

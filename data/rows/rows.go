@@ -53,6 +53,22 @@ func (b *Batch) Reset(rows, columns int) {
 	b.Columns = Resize(b.Columns, columns)
 }
 
+// Append adds the rows of another batch of the same columns.
+func (b *Batch) Append(o *Batch) {
+	for i := range b.Columns {
+		c, from := &b.Columns[i], &o.Columns[i]
+		if len(c.Offsets) > 0 {
+			base := c.Offsets[len(c.Offsets)-1]
+			for _, end := range from.Offsets[1:] {
+				c.Offsets = append(c.Offsets, base+end)
+			}
+			c.IDs = append(c.IDs, from.IDs...)
+		}
+		c.Values = append(c.Values, from.Values...)
+	}
+	b.Rows += o.Rows
+}
+
 // Check tells whether all rows are in [0, n).
 func Check(rows []int, n int) error {
 	for _, row := range rows {
