@@ -33,6 +33,9 @@ type Config struct {
 	// Label is the column of the target, one float a row (gpt: one a token);
 	// "" means label.
 	Label string
+	// Weight is a column of one float a row: what the row counts in the loss. "" means
+	// that every row counts 1. gpt, whose rows are many tokens, has none.
+	Weight string
 	// Hidden are the widths of the hidden layers: at least one for mlp, any
 	// number for cnn, ctr, deepfm and dlrm (of its top network).
 	Hidden []int
@@ -106,6 +109,9 @@ func (c Config) Validate() error {
 			bad(f.name, "is missing: kind %s needs it", c.Kind)
 		}
 	}
+	if c.Weight != "" && c.Kind == "gpt" {
+		bad("weight", "kind gpt has no weights of rows; leave the column %q out", c.Weight)
+	}
 	c.checkSizes(bad)
 	if c.Classes < 2 && (c.Kind == "softmax" || c.Classes != 0) {
 		bad("classes", "is %d, want at least 2", c.Classes)
@@ -169,6 +175,9 @@ func (c Config) checkInputs(want inputs) []error {
 	for i, col := range c.Inputs {
 		if col.Name == label {
 			bad("inputs: %q is the label", col.Name)
+		}
+		if col.Name == c.Weight {
+			bad("inputs: %q is the weight", col.Name)
 		}
 		if slices.ContainsFunc(c.Inputs[:i], func(o Column) bool { return o.Name == col.Name }) {
 			bad("inputs: %q is there twice", col.Name)
