@@ -93,6 +93,9 @@ type guess struct {
 // look takes the value of a row into account.
 func (g *guess) look(text []byte, row int) {
 	g.values++
+	if g.numbers < g.values-2 {
+		return // two are no numbers: nothing else matters
+	}
 	v, ok := number.Double(text)
 	if !ok {
 		g.first = g.first || row == 0

@@ -85,7 +85,9 @@ type opener func(ctx context.Context, spec *Spec, location string, like []table.
 // openers lists the formats.
 func openers() map[string]opener {
 	return map[string]opener{
-		"csv": openCSV,
+		"csv":    openCSV,
+		"libffm": openLibffm,
+		"vw":     openVW,
 	}
 }
 

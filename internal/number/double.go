@@ -24,8 +24,11 @@ func Double(s []byte) (f float64, ok bool) {
 		exp += int(e)
 		next = len(s)
 	}
+	if digits == 0 || next != len(s) {
+		return 0, false
+	}
 	// As in Float: both operands are exact, so the result is rounded once.
-	if digits == 0 || digits > 19 || next != len(s) || mant >= 1<<53 || exp < -22 || exp > 22 {
+	if digits > 19 || mant >= 1<<53 || exp < -22 || exp > 22 {
 		return doubleSlow(s)
 	}
 	d := float64(mant)
