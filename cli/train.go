@@ -196,7 +196,7 @@ func (f *trainFlags) foresee(j job.Job) error {
 	if err := train.CheckResume(j); err != nil {
 		return err
 	}
-	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 {
+	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 || t.IsTable() {
 		return nil
 	}
 	columns, err := train.Columns(j, f.dataDir)

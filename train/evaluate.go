@@ -196,7 +196,7 @@ func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to test on"}
 	}
-	w, name, step, err := alone(j, dataDir, from)
+	w, name, step, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return nil, err
 	}
@@ -222,11 +222,15 @@ func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64,
 	default:
 		name = inDir(dataDir, j.Import.Path)
 	}
-	columns, err := Columns(j, dataDir)
+	features, err := fit(j, dataDir, c)
 	if err != nil {
 		return nil, "", 0, err
 	}
-	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c, rows: &rows{}}
+	columns, err := columnsOf(j, dataDir, features)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c, rows: &rows{features: features}}
 	if m.setup, err = NewSetup(j, columns); err != nil {
 		return nil, "", 0, err
 	}
@@ -244,6 +248,6 @@ func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64,
 		return nil, "", 0, err
 	}
 	w.holder = &local{setup: m.setup, state: state}
-	m.rows.eval, err = openEval(j, dataDir, columns)
+	m.rows.eval, err = openEval(j, dataDir, columns, features)
 	return w, name, step, err
 }

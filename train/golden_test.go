@@ -14,6 +14,7 @@ import (
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
@@ -167,7 +168,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 	text := fmt.Sprintf("model: %s\noptimizer: %s\nbatch: %d\nepochs: 99\ndata: {train: {format: generated}}\n", m.Model, m.Optimizer, batch)
 	j := parse(t, text, "backend="+on, "precision="+precision, "threads=1")
 	classes := j.Model.Classes
-	if predictsOneLogit(j.Model) {
+	if j.Task() == graph.Binary {
 		classes = 2
 	}
 	src := newGoldenSource(batch, m, classes)
@@ -192,7 +193,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 		t.Fatal(err)
 	}
 	var losses []float64
-	ex, err := w.executor(strategy.StepPlan, src, setup.trainOrder(batch), nil, exec.Config{OnStep: func(_ int64, r exec.Result) {
+	ex, err := w.executor(strategy.StepPlan, src, setup.trainOrder(src), nil, exec.Config{OnStep: func(_ int64, r exec.Result) {
 		losses = append(losses, r.Loss/r.Weight)
 	}})
 	if err != nil {

@@ -37,7 +37,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := withPath(&j, path); err != nil {
 		return 0, err
 	}
-	w, _, version, err := alone(j, dataDir, from)
+	w, _, version, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return 0, err
 	}
@@ -88,7 +88,7 @@ func withPath(j *job.Job, path string) error {
 	if err != nil {
 		return fmt.Errorf("--path %s: %w", path, err)
 	}
-	e.Path, e.Rows = at, 0
+	e.Path, e.Rows, e.Split, e.Negatives = at, 0, job.Split{}, job.Negatives{}
 	return nil
 }
 

@@ -64,7 +64,7 @@ func Run(ctx context.Context, cfg Config) (*RankReport, error) {
 		}
 		defer func() { _ = release() }() // of a lock that ends with the process anyway
 	}
-	m, err := prepare(cfg)
+	m, err := prepare(cfg) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,11 @@ func prepare(cfg Config) (*member, error) {
 		return nil, err
 	}
 	if cfg.role() == "server" {
-		columns, err := Columns(cfg.Job, cfg.DataDir)
+		features, err := fit(cfg.Job, cfg.DataDir, m.from)
+		if err != nil {
+			return nil, err
+		}
+		columns, err := columnsOf(cfg.Job, cfg.DataDir, features)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +131,7 @@ func prepare(cfg Config) (*member, error) {
 		}
 		return m, m.takeImport()
 	}
-	if m.rows, err = openRows(cfg.Job, cfg.DataDir); err != nil {
+	if m.rows, err = openRows(cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
 	}
 	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {

@@ -78,7 +78,7 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*MainReport, []error) {
 			do := m.serve
 			if cfg.role() == "worker" {
 				do = m.train
-				if m.rows, err = openRows(j, ""); err != nil {
+				if m.rows, err = openRows(j, "", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -3,7 +3,9 @@ package train
 import (
 	"errors"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/job"
 )
 
@@ -11,19 +13,26 @@ import (
 type rows struct {
 	train data.Source // nil: only tests are made
 	eval  data.Source // nil: nothing to test on
+	// features make both of the columns of a table; nil: there is none.
+	features *feature.Fitted
 }
 
-// openRows opens what the job names.
-func openRows(j job.Job, dataDir string) (*rows, error) {
-	train, err := openTrain(j, dataDir)
+// openRows opens what the job names, with the features of a checkpoint if there is
+// one.
+func openRows(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*rows, error) {
+	features, err := fit(j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}
-	eval, err := openEval(j, dataDir, train.Columns())
+	train, err := openTrain(j, dataDir, features)
+	if err != nil {
+		return nil, err
+	}
+	eval, err := openEval(j, dataDir, train.Columns(), features)
 	if err != nil {
 		return nil, errors.Join(err, train.Close())
 	}
-	return &rows{train: train, eval: eval}, nil
+	return &rows{train: train, eval: eval, features: features}, nil
 }
 
 // bad counts the malformed rows that were skipped.

@@ -139,6 +139,9 @@ func (w *worker) manifest(ctx context.Context, version int64, dir string) (check
 	if m.Data, err = json.Marshal(w.order.CursorAt(version, w.fingerprint)); err != nil {
 		return m, fmt.Errorf("checkpoint: %w", err)
 	}
+	if m.Files, err = saveFeatures(dir, w.rows.features); err != nil {
+		return m, err
+	}
 	m.Shards, err = w.holder.save(ctx, version, dir)
 	return m, err
 }

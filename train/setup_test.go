@@ -32,7 +32,7 @@ func TestLibsvmSpec(t *testing.T) {
 	} {
 		spec := want
 		c.add(&spec)
-		if diff := cmp.Diff(spec, sourceSpec(job.Job{Model: c.model}, c.from, "d")); diff != "" {
+		if diff := cmp.Diff(spec, sourceSpec(job.Job{Model: c.model}, c.from, "d", nil)); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}

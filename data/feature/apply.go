@@ -284,7 +284,7 @@ func (a *Applier) applySingle(i int, c *table.Column, r *Rows) {
 			if kind == table.Text {
 				value = text(c, row)
 			} else {
-				a.text = appendText(value, c, kind, row)
+				a.text = AppendText(value, c, kind, row)
 				value = a.text
 			}
 			id = s.textID(salt, value)
@@ -384,7 +384,7 @@ func (a *Applier) hashed(b *table.Block, field int, kind table.Kind, row int, sa
 	if missing(c, row) {
 		return missingHash
 	}
-	a.text = appendText(a.text[:0], c, kind, row)
+	a.text = AppendText(a.text[:0], c, kind, row)
 	return hashText(salt, a.text)
 }
 

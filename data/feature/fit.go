@@ -171,7 +171,7 @@ func (f *Fitter) addValues(i int, c *table.Column, kept []int) error {
 			case table.Texts:
 				t.values.addText(text(c, e))
 			case table.Text, table.Integer, table.Number, table.Numbers:
-				f.text = appendText(f.text[:0], c, t.kind, row)
+				f.text = AppendText(f.text[:0], c, t.kind, row)
 				t.values.addText(f.text)
 			}
 		}

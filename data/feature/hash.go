@@ -39,10 +39,10 @@ func bucket(h uint64, n int) int32 { return int32(h % uint64(n)) }
 // missingHash stands for a missing part of a cross.
 const missingHash = 0x6d697373696e6721
 
-// appendText appends the text of a single value, by which categories, labels and
+// AppendText appends the text of a single value, by which categories, labels and
 // crosses know it: text as it is, a whole number below 2^53 in digits, any other
 // number in the shortest form that reads back as it.
-func appendText(dst []byte, c *table.Column, kind table.Kind, row int) []byte {
+func AppendText(dst []byte, c *table.Column, kind table.Kind, row int) []byte {
 	switch kind {
 	case table.Text:
 		return append(dst, text(c, row)...)

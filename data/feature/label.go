@@ -67,7 +67,7 @@ func newLabels(s *Spec, f table.Field) (*labels, error) {
 	return l, err
 }
 
-// canonical brings a declared value to the form that appendText has.
+// canonical brings a declared value to the form that AppendText has.
 func (l *labels) canonical(v string) (string, bool) {
 	if l.kind == table.Text {
 		return v, true
@@ -88,7 +88,7 @@ func (l *labels) of(c *table.Column, row int) (label float32, reason string) {
 	if l.values == nil {
 		return l.number(c, row)
 	}
-	l.text = appendText(l.text[:0], c, l.kind, row)
+	l.text = AppendText(l.text[:0], c, l.kind, row)
 	if v, ok := l.values[string(l.text)]; ok {
 		return v, ""
 	}
