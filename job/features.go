@@ -16,6 +16,13 @@ type Data struct {
 	Train Source `yaml:"train"`
 	// Eval is what the model is tested on; without a format, nothing is.
 	Eval Source `yaml:"eval"`
+	// Memory is how many bytes the rows of a source may take in a worker; more are
+	// kept in a cache file in CacheDir, and read from it block by block.
+	Memory   Size   `yaml:"memory"`
+	CacheDir string `yaml:"cache_dir"`
+	// Rejects is a file that gets the first malformed rows and what is wrong with
+	// them; those of eval get one of the same name with .eval behind it.
+	Rejects string `yaml:"rejects"`
 	// Label is the column that is predicted (tables).
 	Label feature.Label `yaml:"label,omitempty"`
 	// Weight is the column of a row's weight, Group the column that becomes the
@@ -39,7 +46,7 @@ func (s *Source) IsTable() bool { return slices.Contains(tables(), s.Format) }
 
 // formats are all that a source can have.
 func formats() []string {
-	return append([]string{"libsvm", "criteo", "idx", "text", "generated"}, tables()...)
+	return append([]string{"libsvm", "criteo", "idx", "text", "generated", "cache"}, tables()...)
 }
 
 // complete reads eval as train is read, where it does not say otherwise.

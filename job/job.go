@@ -139,9 +139,15 @@ type Source struct {
 	Namespaces []string `yaml:"namespaces,omitempty"`
 	// NumericIDs takes the names of features as their ids (vw).
 	NumericIDs bool `yaml:"numeric_ids,omitempty"`
+	// Unlabelled says that rows need no label (tables); no part of the file.
+	Unlabelled bool `yaml:"-"`
 	// MaxBadRows is how many malformed rows are counted and skipped before one
-	// is an error.
-	MaxBadRows int `yaml:"max_bad_rows"`
+	// is an error; below 1, the share of all rows.
+	MaxBadRows float64 `yaml:"max_bad_rows"`
+	// Split says which part of the rows is meant, and Negatives keeps a sample of
+	// those with label 0.
+	Split     Split     `yaml:"split,omitempty"`
+	Negatives Negatives `yaml:"negatives,omitempty"`
 }
 
 // Strategy says how the step is spread over processes.
@@ -251,6 +257,7 @@ func Default() Job {
 		Model:     Model{Bias: true},
 		Optimizer: optim.Rule{},
 		Precision: "f32",
+		Data:      Data{Memory: 2e9},
 		Backend:   "native",
 		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
 		Eval:      Eval{Threshold: .5},

@@ -39,6 +39,7 @@ func (j *Job) complete() {
 	if j.Eval.Batch == 0 {
 		j.Eval.Batch = j.Batch
 	}
+	j.Data.completeIntake()
 	j.Data.complete()
 	j.Optimizer.Custom = j.Extensions.Rule(j.Optimizer.Kind)
 	if c := &j.Optimizer.Schedule; c.Kind == optim.Cosine && c.Steps == 0 {
@@ -120,6 +121,9 @@ func (j *Job) Validate() error {
 	}
 	if err := j.Optimizer.Try(); err != nil {
 		return &FieldError{"optimizer", err.Error()}
+	}
+	if err := j.Data.validateIntake(); err != nil {
+		return err
 	}
 	if err := j.validateFeatures(); err != nil {
 		return err

@@ -70,7 +70,7 @@ func (m *member) newWorker() (*worker, error) {
 	if w.backend, err = backend(m.setup.Job, m.neighbours()); err != nil {
 		return nil, err
 	}
-	w.order = m.setup.trainOrder(m.rows.train.Rows())
+	w.order = m.setup.trainOrder(m.rows.train)
 	if err := w.order.Validate(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,48 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/strategy"
+)
+
+// takeIn says which rows of a source are kept, and where.
+func takeIn(spec *data.Spec, j *job.Job, s *job.Source) {
+	rows, share := s.BadRows()
+	spec.MaxBadRows = rows
+	spec.Intake = data.Intake{
+		MaxBadShare: share, Rejects: j.Data.Rejects, Memory: int64(j.Data.Memory), CacheDir: j.Data.CacheDir,
+		Split: s.Split.Rule(), Negatives: s.Negatives.Sample(),
+	}
+}
+
+// takeInTests is takeIn for the rows of eval, which must have the columns that the
+// training rows have.
+func takeInTests(spec *data.Spec, columns []data.ColumnSpec) {
+	spec.Weighted = weighedBy(columns) != "" && spec.Format != "cache"
+	if spec.Rejects != "" {
+		spec.Rejects += ".eval"
+	}
+}
+
+// weighedBy is the column of the weights of rows; "" if there is none.
+func weighedBy(columns []data.ColumnSpec) string {
+	if slices.ContainsFunc(columns, func(c data.ColumnSpec) bool { return c.Name == data.WeightColumn }) {
+		return data.WeightColumn
+	}
+	return ""
+}
+
+// checkWeighed refuses a model of a program's own that would count all rows alike.
+func (s *Setup) checkWeighed(column string) error {
+	for _, n := range strategy.Inputs(s.Step, strategy.StepPlan) {
+		if n.Attr.Column == column {
+			return nil
+		}
+	}
+	return &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf(
+		"the rows have weights, which model %s does not read: make its loss of the input Config.Weight, or leave the weights out", s.Job.Model.Kind)}
+}
