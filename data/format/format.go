@@ -87,6 +87,8 @@ func openers() map[string]opener {
 	return map[string]opener{
 		"csv":    openCSV,
 		"libffm": openLibffm,
+		"npy":    openNpy,
+		"npz":    openNpz,
 		"vw":     openVW,
 	}
 }
