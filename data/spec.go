@@ -16,7 +16,7 @@ import (
 
 // Formats returns the names of the formats that Open knows.
 func Formats() []string {
-	return []string{"libsvm", "criteo", "idx", "text", "generated", "csv", "vw", "libffm", "npy", "npz", "parquet"}
+	return []string{"libsvm", "criteo", "idx", "text", "generated", "cache", "csv", "vw", "libffm", "npy", "npz", "parquet"}
 }
 
 // tables are the formats of named columns, of which features are made.
@@ -77,7 +77,8 @@ type Spec struct {
 	Table format.Spec
 	// Fitted (tables) makes the features: Fit of the training rows.
 	Fitted *feature.Fitted
-	// Unlabelled (tables) says that rows need neither label nor weight.
+	// Unlabelled (tables) says that rows need neither label nor weight: where the
+	// files have no column for the label (see Labelled), labels are 0 and weights 1.
 	Unlabelled bool
 	// Group (tables) is the column of the file that becomes GroupColumn; "": none.
 	Group string
@@ -143,7 +144,7 @@ func (s *Spec) fields() []field {
 	}
 	const files, hashed = "libsvm, criteo, idx, text, " + tables, "criteo, generated"
 	return []field{
-		{"Path", s.Path != "", false, files, files},
+		{"Path", s.Path != "", false, files + ", cache", files + ", cache"},
 		{"Labels", s.Labels != "", false, "idx", "idx"},
 		number("Limit", s.Limit, files+", generated", ""),
 		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo, "+tables, ""),
@@ -176,12 +177,14 @@ func (s *Spec) fields() []field {
 //	criteo, generated  label (dense, 1)   num (dense, 13)   cat (ragged, Buckets, 26 a row)
 //	idx                label (dense, 1)   x (dense, bytes of a record, in [0,1])
 //	text               label (dense, Context)   tokens (ragged, vocabulary, Context a row)
+//	cache              as the rows that were converted
 //	tables             label (dense, 1)   num (dense)   cat (ragged)   and, where declared,
 //	                   weight (dense, 1)   group (ragged, 1 a row: number of the group)
 //
 // A malformed row is a *RowError. Memory is about 8 bytes an entry of libsvm (4
-// where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for generated
-// rows. The sources it returns are Reporters; generated ones are Oracles too.
+// where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for
+// generated rows. Rows of lines and tables that take more than Memory are read from a
+// cache file instead, which is made if it is not there. The sources it returns are Reporters; generated ones are Oracles too.
 func Open(spec Spec) (Source, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -197,6 +200,8 @@ func Open(spec Spec) (Source, error) {
 		return t, nil
 	case "csv", "vw", "libffm", "npy", "npz", "parquet":
 		return openPrepared(&spec)
+	case "cache":
+		return openCached(spec.Path, spec.memory(), "")
 	case "generated":
 		n := spec.Rows
 		if spec.Limit > 0 {

@@ -122,8 +122,11 @@ func (j *Job) Pipeline() feature.Spec {
 		s.Task = feature.Regression
 	case graph.Tokens: // no model of columns, which validateFeatures says
 	}
-	if d.Group != "" {
-		s.Ignore = append(slices.Clone(s.Ignore), d.Group)
+	// What rows are told apart by is no property of theirs.
+	for _, other := range []string{d.Group, d.Train.Split.Column} {
+		if other != "" {
+			s.Ignore = append(slices.Clone(s.Ignore), other)
+		}
 	}
 	return s
 }

@@ -44,6 +44,13 @@ func TestFeatures(t *testing.T) {
 	if diff := cmp.Diff(want, j.Pipeline()); diff != "" {
 		t.Errorf("pipeline (-want +got):\n%s", diff)
 	}
+	split, err := job.Parse("a", []byte(columnsJob), []string{"data.train.split.by=time", "data.train.split.column=when", "data.train.split.part=train", "data.train.split.test=5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"id", "user", "when"}, split.Pipeline().Ignore); diff != "" {
+		t.Errorf("what no feature is made of (-want +got):\n%s", diff)
+	}
 	e := j.Data.Eval
 	if diff := cmp.Diff([]any{j.Data.Train.Columns, j.Data.Train.Types, []string{"none"}}, []any{e.Columns, e.Types, e.Missing}); diff != "" {
 		t.Errorf("eval is not read as train is (-want +got):\n%s", diff)

@@ -2,9 +2,11 @@ package train
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -153,6 +155,53 @@ func TestFeaturesOfAnotherJob(t *testing.T) {
 	}
 	if m := reports[0].Main; m.Resumed != 20 || m.Steps != 60 {
 		t.Errorf("went on from %d to %d", m.Resumed, m.Steps)
+	}
+}
+
+// A file without labels is predicted as one with them.
+func TestPredictWithoutLabels(t *testing.T) {
+	dir, ckpt := tableDir(t), t.TempDir()
+	softmax := strings.NewReplacer("logistic", "softmax, classes: 2", `, positive: ["yes"], negative: ["no"]`, "", "eval: {group: group}", "").Replace(featuresJob)
+	for i, text := range []string{featuresJob, softmax} {
+		at := filepath.Join(ckpt, fmt.Sprint(i))
+		j := parse(t, text, "checkpoint.dir="+at)
+		if _, errs := trainTable(t, dir, j); errs[0] != nil {
+			t.Fatal(errs[0])
+		}
+		labelled, err := os.ReadFile(filepath.Join(dir, "eval.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare := filepath.Join(dir, "bare.csv")
+		var b strings.Builder
+		b.WriteString("who,x,c\n")
+		for line := range strings.Lines(string(labelled)) {
+			b.WriteString(line[:strings.LastIndex(line, ",")] + "\n")
+		}
+		if err := os.WriteFile(bare, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		scores := func(j job.Job, path string, wantLabels bool) (v []float64) {
+			_, err := Predict(t.Context(), j, dir, at, path, func(s *Scored) error {
+				v = append(v, s.Value...)
+				for _, y := range s.Label {
+					if math.IsNaN(y) == wantLabels {
+						t.Errorf("a label is %v", y)
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		with := scores(j, "", true)
+		j.Data.Eval.Columns, j.Data.Eval.Header = nil, true
+		without := scores(j, bare, false)
+		if len(with) != 100 || !slices.Equal(with, without) {
+			t.Errorf("%v are predicted with labels, %v without", with, without)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 
 	"github.com/gangline/gangline/data"
@@ -22,8 +23,8 @@ type Scored struct {
 	// Value has one number a row: the probability of label 1 (Binary), the value
 	// (Regression), or the probability of Class (Multiclass).
 	Value []float64
-	Class []int // Multiclass
-	Label []float64
+	Class []int     // Multiclass
+	Label []float64 // NaN: the file has none
 
 	room []float64 // probabilities of a row's classes
 }
@@ -49,6 +50,10 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if m.Task == graph.Tokens {
 		return 0, &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf("%s predicts every token of a text, of which there is no table: eval gives its loss and perplexity", j.Model.Kind)}
 	}
+	labelled, err := data.Labelled(sourceSpec(j, j.Data.Eval, dataDir, w.rows.features)) //nolint:contextcheck // as above
+	if err != nil {
+		return 0, fmt.Errorf("prediction: %w", err)
+	}
 	o := data.Order{Rows: src.Rows(), Batch: j.Eval.Batch}
 	scored := &Scored{Task: m.Task}
 	var buf []float64
@@ -56,6 +61,11 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 		OnOutput: func(step int64, get func(name string) *tensor.Tensor) error {
 			_, scored.First, _ = o.At(step)
 			scored.Label = floats(get(m.Label.Name), &scored.Label)
+			for i := range scored.Label {
+				if !labelled {
+					scored.Label[i] = math.NaN()
+				}
+			}
 			scored.fill(floats(get(m.Predict.Name), &buf))
 			return take(scored)
 		},
@@ -71,6 +81,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 
 // withPath makes a file the eval rows of a job.
 func withPath(j *job.Job, path string) error {
+	defer func() { j.Data.Eval.Unlabelled = true }()
 	if path == "" {
 		if j.Data.Eval.Format == "" {
 			return &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to predict, or name a file with --path"}

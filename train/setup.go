@@ -9,9 +9,11 @@ package train
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/gangline/gangline/data"
@@ -157,6 +159,23 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec, features *fe
 	if j.Data.Eval.Format == "" {
 		return nil, nil
 	}
+	src, err := data.Open(evalSpec(j, dataDir, columns, features))
+	if err != nil {
+		return nil, fmt.Errorf("data.eval: %w", job.FeatureError(err))
+	}
+	if has, want := withoutGroup(src.Columns()), withoutGroup(columns); !slices.Equal(has, want) {
+		return nil, errors.Join(fmt.Errorf("data.eval: its columns %+v are not those of data.train, %+v", has, want), src.Close())
+	}
+	return src, nil
+}
+
+// withoutGroup leaves out the column that is for metrics alone.
+func withoutGroup(columns []data.ColumnSpec) []data.ColumnSpec {
+	return slices.DeleteFunc(slices.Clone(columns), func(c data.ColumnSpec) bool { return c.Name == data.GroupColumn })
+}
+
+// evalSpec is the spec of the rows to test on.
+func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *feature.Fitted) data.Spec {
 	spec := sourceSpec(j, j.Data.Eval, dataDir, features)
 	takeInTests(&spec, columns)
 	for _, c := range columns {
@@ -167,16 +186,7 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec, features *fe
 	if spec.Format == "text" {
 		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path)
 	}
-	src, err := data.Open(spec)
-	if err != nil {
-		return nil, fmt.Errorf("data.eval: %w", job.FeatureError(err))
-	}
-	for i, c := range src.Columns() {
-		if i >= len(columns) || c != columns[i] {
-			return nil, fmt.Errorf("data.eval: its columns %+v are not those of data.train, %+v", src.Columns(), columns)
-		}
-	}
-	return src, nil
+	return spec
 }
 
 // sourceSpec turns a job's source into the reader's words.
@@ -195,7 +205,10 @@ func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitte
 	binary := j.Task() == graph.Binary
 	switch {
 	case s.IsTable():
-		spec.Fitted, spec.Group = features, j.Data.Group
+		spec.Fitted, spec.Group, spec.Unlabelled = features, j.Data.Group, s.Unlabelled
+		if s.Unlabelled {
+			spec.Group = "" // of metrics, for which there are no labels
+		}
 		spec.Table = format.Spec{
 			Header: s.Header, Names: s.Columns, Columns: s.Types, Missing: s.Missing, Suffix: s.Suffix, Delimiter: s.Delimiter,
 			NoQuotes: s.NoQuotes, Encoding: s.Encoding, Namespaces: s.Namespaces, NumericIDs: s.NumericIDs,
