@@ -192,7 +192,7 @@ func newData(ext job.Extensions) *cobra.Command {
 	f.add(head)
 	head.Flags().IntVarP(&n, "rows", "n", 5, "how many rows")
 	head.Flags().BoolVar(&eval, "eval", false, "of the eval rows instead of the training rows")
-	cmd.AddCommand(head, newDataStats(ext))
+	cmd.AddCommand(head, newDataStats(ext), newConvert(ext))
 	return cmd
 }
 

@@ -62,25 +62,3 @@ func BenchmarkFeed(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkDistinct(b *testing.B) {
-	src := mustOpen(b, Spec{Format: "generated", Buckets: 1 << 20, Rows: 2048, Seed: 1})
-	var batch Batch
-	if err := src.Read(rowRange(0, 2048), &batch); err != nil {
-		b.Fatal(err)
-	}
-	var d distinct
-	ids := batch.Columns[2].IDs
-	keys, pos := make([]int64, len(ids)), make([]int64, len(ids))
-	for b.Loop() {
-		d.find(ids, keys, pos)
-	}
-}
-
-func BenchmarkPermutation(b *testing.B) {
-	p := newPermutation(40_000_000, 1, 1)
-	x := uint64(0)
-	for b.Loop() {
-		x = p.at(x)
-	}
-}

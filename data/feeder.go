@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/internal/distinct"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
 )
@@ -60,7 +61,7 @@ type boundInput struct {
 // keyed is the distinct ids of one column.
 type keyed struct {
 	wanted    bool
-	sorter    *distinct
+	sorter    *distinct.Sorter
 	keys, pos []int64
 	room      []int64
 }
@@ -96,7 +97,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 		}
 		f.inputs = append(f.inputs, boundInput{in, c})
 		if k := &f.keyed[c]; (in.Part == partKeys || in.Part == partPos) && !k.wanted {
-			k.wanted, k.sorter = true, new(distinct)
+			k.wanted, k.sorter = true, new(distinct.Sorter)
 		}
 	}
 	return f, nil
@@ -190,7 +191,7 @@ func (f *Feeder) prepare(c int) error {
 	if k := &f.keyed[c]; k.wanted {
 		k.room = rows.Resize(k.room, len(col.IDs))
 		k.pos = rows.Resize(k.pos, len(col.IDs))
-		k.keys = k.sorter.find(col.IDs, k.room, k.pos)
+		k.keys = k.sorter.Find(col.IDs, k.room, k.pos)
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/tensor"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // clickInputs are all parts of Criteo-shaped rows.
@@ -110,27 +109,6 @@ func floats(t *tensor.Tensor) []float32 {
 		v = append(v, float32(x))
 	}
 	return v
-}
-
-// TestDistinct holds the radix sort against the obvious way, for ids of any
-// width.
-func TestDistinct(t *testing.T) {
-	var d distinct
-	rapid.Check(t, func(t *rapid.T) {
-		most := int64(1)<<rapid.IntRange(0, 62).Draw(t, "bits") - 1
-		ids := rapid.SliceOf(rapid.Int64Range(0, most)).Draw(t, "ids")
-		ids = append(ids, ids[:len(ids)/2]...)
-		pos := make([]int64, len(ids))
-		keys := d.find(ids, make([]int64, len(ids)), pos)
-		if want := slices.Compact(slices.Sorted(slices.Values(ids))); !slices.Equal(keys, want) {
-			t.Fatalf("keys of %v are %v, want %v", ids, keys, want)
-		}
-		for i, p := range pos {
-			if keys[p] != ids[i] {
-				t.Fatalf("entry %d of %v is at %d of %v", i, ids, p, keys)
-			}
-		}
-	})
 }
 
 // TestFeedNoAlloc: once warm, feeding allocates nothing, from memory and from

@@ -31,6 +31,8 @@ type Intake struct {
 	// Weighted adds that column without a sample: for test rows of a model whose
 	// training rows have it.
 	Weighted bool
+
+	into string // a cache file to make in any case, in place of a source in memory
 }
 
 // intakeFormats are those that an Intake has a meaning for.
@@ -75,6 +77,9 @@ func (n *Intake) check(format string) error {
 
 // memory is the limit of bytes.
 func (n *Intake) memory() int64 {
+	if n.into != "" {
+		return 0 // so the first block begins the file
+	}
 	if n.Memory == 0 {
 		return DefaultMemory
 	}

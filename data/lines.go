@@ -55,9 +55,15 @@ func packed(location string) bool {
 
 // locations are the files of a spec, of which Path may be a pattern.
 func locations(spec *Spec) ([]string, error) {
+	if spec.Path == "" { // generated rows
+		return nil, nil
+	}
 	names, err := file.Expand(context.Background(), "", []string{spec.Path})
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
+	}
+	if spec.Labels != "" {
+		names = append(names, spec.Labels)
 	}
 	return names, nil
 }

@@ -1,6 +1,10 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gangline/gangline/data/shuffle"
+)
 
 // Order says which rows form which step: a pure function of its fields. The
 // batch is the global one; ranks take contiguous parts of it, so which rows
@@ -83,15 +87,15 @@ func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
 		return dst
 	}
 	if o.Block > 0 {
-		w := newWindows(&o, epoch)
+		w := o.windows(epoch)
 		for p := lo; p < hi; p++ {
-			dst = append(dst, w.row(p))
+			dst = append(dst, w.At(p))
 		}
 		return dst
 	}
-	perm := newPermutation(o.Rows, o.Seed, epoch)
+	perm := shuffle.Of(o.Rows, o.Seed, epoch)
 	for p := lo; p < hi; p++ {
-		dst = append(dst, int(perm.at(uint64(p))))
+		dst = append(dst, int(perm.At(uint64(p))))
 	}
 	return dst
 }
@@ -105,4 +109,27 @@ func (o Order) RankStart(step int64, rank, ranks int) int {
 // part is where part i of n begins, of which there are parts in all.
 func part(n, i, parts int) int {
 	return n/parts*i + n%parts*i/parts
+}
+
+func (o *Order) windows(epoch int) shuffle.Windows {
+	return shuffle.InWindows(shuffle.Layout{Rows: o.Rows, Block: o.Block, Window: o.Window}, o.Seed, epoch)
+}
+
+// Ahead appends to dst[:0] the blocks of the next window that it is a step's turn to
+// load, so that they are there when the window begins: as large a part of the next
+// window as the step is of its own. There is none in an order without windows.
+func (o Order) Ahead(step int64, dst []int) []int {
+	dst = dst[:0]
+	if o.Block == 0 || !o.Shuffle {
+		return dst
+	}
+	epoch, lo, hi := o.At(step)
+	w := o.windows(epoch)
+	number, first, end := w.Window(lo)
+	from := (lo - first) * o.Window / (end - first)
+	to := (min(hi, end) - first) * o.Window / (end - first)
+	if number++; end == o.Rows {
+		w, number = o.windows(epoch+1), 0
+	}
+	return w.Blocks(number, from, to, dst)
 }

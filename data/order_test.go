@@ -3,7 +3,6 @@ package data
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -77,73 +76,6 @@ func TestOrderSequential(t *testing.T) {
 	}
 	if got := o.RankRows(2, 0, 3, []int{5}); len(got) != 0 {
 		t.Errorf("rank 0 of 3 in a batch of 2 takes %v", got)
-	}
-}
-
-// TestPermutationUniform: over many epochs each of the permutations of four
-// positions comes equally often, and in a longer one every position goes
-// everywhere equally often. The bounds are six standard deviations.
-func TestPermutationUniform(t *testing.T) {
-	const epochs = 24_000
-	count := make(map[[4]uint64]int)
-	for epoch := range epochs {
-		p := newPermutation(4, 11, epoch)
-		count[[4]uint64{p.at(0), p.at(1), p.at(2), p.at(3)}]++
-	}
-	chi := 0.0
-	for _, n := range count {
-		d := float64(n) - epochs/24
-		chi += d * d / (epochs / 24)
-	}
-	// 23 degrees of freedom: mean 23, standard deviation sqrt(46).
-	if len(count) != 24 || chi > 23+6*math.Sqrt(46) {
-		t.Errorf("%d of 24 permutations of 4, chi-square %.1f", len(count), chi)
-	}
-	for _, n := range []int{2, 3, 5, 7, 10, 33, 101} {
-		const epochs = 4000
-		hits := make([]float64, n*n)
-		for epoch := range epochs {
-			p := newPermutation(n, 5, epoch)
-			for x := range n {
-				hits[x*n+int(p.at(uint64(x)))]++
-			}
-		}
-		chi, want := 0.0, epochs/float64(n)
-		for _, h := range hits {
-			chi += (h - want) * (h - want) / want
-		}
-		if free := float64((n - 1) * (n - 1)); chi > free+6*math.Sqrt(2*free)+6 {
-			t.Errorf("n=%d: chi-square %.1f with %v degrees of freedom", n, chi, free)
-		}
-	}
-}
-
-// TestPermutationLooksRandom: in one epoch of many rows, neighbours land apart
-// and few rows stay where they were.
-func TestPermutationLooksRandom(t *testing.T) {
-	const n = 50_000
-	for epoch := range 3 {
-		p := newPermutation(n, 9, epoch)
-		fixed, rising, sum := 0, 0, 0.0
-		for x := range uint64(n - 1) {
-			a, b := p.at(x), p.at(x+1)
-			if a == x {
-				fixed++
-			}
-			if b > a {
-				rising++
-			}
-			sum += (float64(a) - n/2) * (float64(b) - n/2)
-		}
-		serial := sum / n / (n * n / 12.0)
-		// A random permutation has 1 fixed point, n/2 +- sqrt(n/12) rises and a
-		// serial correlation of 0 +- 1/sqrt(n).
-		if fixed > 8 || math.Abs(float64(rising)-n/2) > 6*math.Sqrt(n/12.0) || math.Abs(serial) > 6/math.Sqrt(n) {
-			t.Errorf("epoch %d: %d fixed points, %d rises, serial correlation %.4f", epoch, fixed, rising, serial)
-		}
-	}
-	if a, b := newPermutation(n, 9, 0), newPermutation(n, 9, 1); a.at(1) == b.at(1) && a.at(2) == b.at(2) {
-		t.Error("two epochs have the same order")
 	}
 }
 

@@ -27,7 +27,8 @@ const (
 // place is where the rows of a spec are cached: a directory of its own, whose name is
 // a fingerprint of what they come from.
 type place struct {
-	dir    string
+	dir    string // "": path is the file, and nobody else makes it
+	path   string
 	source string // the fingerprint
 	limit  int64
 	unlock func() error // of the directory, while a file is made
@@ -40,6 +41,9 @@ func newPlace(spec *Spec) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if spec.into != "" {
+		return &place{path: spec.into, source: source}, nil
+	}
 	dir := spec.CacheDir
 	if dir == "" {
 		if dir, err = os.UserCacheDir(); err != nil {
@@ -47,7 +51,8 @@ func newPlace(spec *Spec) (*place, error) {
 		}
 		dir = filepath.Join(dir, "gangline")
 	}
-	return &place{dir: filepath.Join(dir, source), source: source, limit: spec.memory()}, nil
+	dir = filepath.Join(dir, source)
+	return &place{dir: dir, path: filepath.Join(dir, "rows.gcache"), source: source, limit: spec.memory()}, nil
 }
 
 // fingerprint tells rows apart by all that makes them: the version of the format, the
@@ -93,12 +98,12 @@ func fingerprint(spec *Spec) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// path is the cache file.
-func (p *place) path() string { return filepath.Join(p.dir, "rows.gcache") }
-
 // open opens the cache file. There is none, or none of use: nil.
 func (p *place) open() (Source, error) {
-	src, err := openCached(p.path(), p.limit, p.source)
+	if p.dir == "" {
+		return nil, nil
+	}
+	src, err := openCached(p.path, p.limit, p.source)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, cache.ErrFile) {
 		return nil, nil
 	}
@@ -107,7 +112,7 @@ func (p *place) open() (Source, error) {
 
 // openNow opens the cache file that must be there, and lets others make it.
 func (p *place) openNow() (Source, error) {
-	src, err := openCached(p.path(), p.limit, p.source)
+	src, err := openCached(p.path, p.limit, p.source)
 	if err = errors.Join(err, p.release()); err != nil {
 		return nil, err
 	}
@@ -120,6 +125,9 @@ var errMade = errors.New("another process made the cache file")
 // create begins the cache file. If another process is making it, create waits for that
 // and returns errMade; one that takes too long is not waited for.
 func (p *place) create() (*cache.Writer, error) {
+	if p.dir == "" {
+		return cache.Create(p.path)
+	}
 	deadline := time.Now().Add(makingMax)
 	for p.unlock == nil {
 		unlock, err := checkpoint.Lock(p.dir)
@@ -140,7 +148,7 @@ func (p *place) create() (*cache.Writer, error) {
 		}
 		return nil, err
 	}
-	return cache.Create(p.path())
+	return cache.Create(p.path)
 }
 
 // release lets others make the file.

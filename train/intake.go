@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/strategy"
 )
@@ -45,4 +46,29 @@ func (s *Setup) checkWeighed(column string) error {
 	}
 	return &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf(
 		"the rows have weights, which model %s does not read: make its loss of the input Config.Weight, or leave the weights out", s.Job.Model.Kind)}
+}
+
+// Convert writes the job's training rows, or its eval rows, to a cache file, as
+// training would read them, and returns what the file says of itself.
+func Convert(j job.Job, dataDir string, eval bool, path string) (*cache.Header, error) {
+	features, err := fit(j, dataDir, nil)
+	if err != nil {
+		return nil, err
+	}
+	field, spec := "data.train", sourceSpec(j, j.Data.Train, dataDir, features)
+	if eval {
+		if j.Data.Eval.Format == "" {
+			return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
+		}
+		columns, err := columnsOf(j, dataDir, features)
+		if err != nil {
+			return nil, err
+		}
+		field, spec = "data.eval", evalSpec(j, dataDir, columns, features)
+	}
+	h, err := data.Convert(spec, path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", field, job.FeatureError(err))
+	}
+	return h, nil
 }

@@ -1,17 +1,17 @@
-package data
+// Package distinct finds the different ids of a batch.
+package distinct
 
 import (
 	"math/bits"
-
-	"github.com/gangline/gangline/data/rows"
+	"slices"
 )
 
-// distinct finds the distinct ids of a batch and where each entry's id stands
+// Sorter finds the distinct ids of a batch and where each entry's id stands
 // among them: an LSD radix sort of (id, entry), whose memory is kept.
 //
 // Cost: ceil(bits of the largest id / 11) passes over 16 bytes an entry, about
 // 0.5 ms for 50,000 ids below 2^22.
-type distinct struct {
+type Sorter struct {
 	a, b   []entry
 	counts [digits][radix]int32
 }
@@ -28,12 +28,12 @@ const (
 	digits    = (63 + digitBits - 1) / digitBits
 )
 
-// find returns the distinct ids, none of which may be negative, ascending in
+// Find returns the distinct ids, none of which may be negative, ascending in
 // keys, and for every entry the index of its id in pos. Both are cut to length
 // and must have room for len(ids).
-func (d *distinct) find(ids, keys, pos []int64) (distinctKeys []int64) {
-	d.a = rows.Resize(d.a, len(ids))
-	d.b = rows.Resize(d.b, len(ids))
+func (d *Sorter) Find(ids, keys, pos []int64) (distinctKeys []int64) {
+	d.a = slices.Grow(d.a[:0], len(ids))[:len(ids)]
+	d.b = slices.Grow(d.b[:0], len(ids))[:len(ids)]
 	all := int64(0)
 	for i, id := range ids {
 		d.a[i] = entry{id, i}
@@ -53,7 +53,7 @@ func (d *distinct) find(ids, keys, pos []int64) (distinctKeys []int64) {
 }
 
 // sort sorts a by the low width bits of the ids, stably, and returns a or b.
-func (d *distinct) sort(width int) []entry {
+func (d *Sorter) sort(width int) []entry {
 	passes := (width + digitBits - 1) / digitBits
 	for i := range passes {
 		clear(d.counts[i][:])

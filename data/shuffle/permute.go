@@ -1,4 +1,6 @@
-package data
+// Package shuffle permutes rows point by point, in constant memory: all of them
+// together, or by blocks and windows of blocks.
+package shuffle
 
 import (
 	"math"
@@ -7,7 +9,7 @@ import (
 	"github.com/gangline/gangline/internal/mix"
 )
 
-// permutation is a keyed bijection on [0, n) that is computed point by point,
+// Permutation is a keyed bijection on [0, n) that is computed point by point,
 // in constant memory.
 //
 // It is a Feistel network over a x b >= n: position p is (l, r) = (p/b, p%b),
@@ -15,7 +17,7 @@ import (
 // of which can be undone. A result of n or more is sent through again until it
 // falls below n (cycle walking: Black and Rogaway, "Ciphers with arbitrary
 // finite domains", 2002); as a*b-n < a, that is rare.
-type permutation struct {
+type Permutation struct {
 	n, a, b uint64
 	keys    [rounds]uint64
 }
@@ -25,14 +27,14 @@ type permutation struct {
 // tiny by comparison, so a few more.
 const rounds = 6
 
-// newPermutation prepares the permutation of n positions in an epoch.
-func newPermutation(n int, seed uint64, epoch int) permutation {
-	return keyedPermutation(n, mix.At(mix.Mix(seed), uint64(epoch)))
+// Of prepares the permutation of n positions in an epoch.
+func Of(n int, seed uint64, epoch int) Permutation {
+	return keyed(n, mix.At(mix.Mix(seed), uint64(epoch)))
 }
 
-// keyedPermutation prepares the permutation of n positions that a key chooses.
-func keyedPermutation(n int, key uint64) permutation {
-	p := permutation{n: uint64(n)}
+// keyed prepares the permutation of n positions that a key chooses.
+func keyed(n int, key uint64) Permutation {
+	p := Permutation{n: uint64(n)}
 	p.a = max(1, uint64(math.Ceil(math.Sqrt(float64(n)))))
 	p.b = (p.n + p.a - 1) / p.a
 	for i := range p.keys {
@@ -41,8 +43,8 @@ func keyedPermutation(n int, key uint64) permutation {
 	return p
 }
 
-// at returns the image of x, which must be below n. Cost: about 30 ns.
-func (p *permutation) at(x uint64) uint64 {
+// At returns the image of x, which must be below n. Cost: about 30 ns.
+func (p *Permutation) At(x uint64) uint64 {
 	for {
 		l, r := x/p.b, x%p.b
 		for i := 0; i < rounds; i += 2 {
@@ -55,8 +57,8 @@ func (p *permutation) at(x uint64) uint64 {
 	}
 }
 
-// from is the inverse of at: the position whose image is y, which must be below n.
-func (p *permutation) from(y uint64) uint64 {
+// from is the inverse of At: the position whose image is y, which must be below n.
+func (p *Permutation) from(y uint64) uint64 {
 	for {
 		l, r := y/p.b, y%p.b
 		for i := rounds - 2; i >= 0; i -= 2 {
