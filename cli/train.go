@@ -27,6 +27,7 @@ type trainFlags struct {
 	common
 	report   string
 	trace    string
+	plots    string
 	progress string
 	resume   bool
 	verbose  bool
@@ -59,6 +60,7 @@ Without a job it runs a built-in one: an embedding model on generated click data
 	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "log every decision on stderr")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
+	cmd.Flags().StringVar(&f.plots, "plots", "", "draw curves.png and curves.svg into this directory (default: beside --report, under its name); none: do not")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in checkpoint.dir, if there is one")
 	return cmd
 }
@@ -107,8 +109,8 @@ func (f *trainFlags) checkPlaces(j job.Job, args []string) error {
 			return err
 		}
 	}
-	if j.Checkpoint.Dir == "" {
-		return nil
+	if err := f.checkPlots(); err != nil || j.Checkpoint.Dir == "" {
+		return err
 	}
 	if err := checkpoint.Probe(j.Checkpoint.Dir); err != nil {
 		return &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
@@ -279,6 +281,7 @@ func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, w
 	if f.trace != "" {
 		err = errors.Join(err, f.mergeSpans(len(ranks)))
 	}
+	err = errors.Join(err, f.writePlots(report))
 	printTable(stdout, report)
 	return err
 }

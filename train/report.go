@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
+	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -63,6 +66,9 @@ type Summary struct {
 	// ended before its last step.
 	Best    *Best  `json:"best,omitempty"`
 	Stopped string `json:"stopped,omitempty"`
+	// Curves are the course of the loss, of tests and of the learning rate over
+	// the steps of this run.
+	Curves []metric.Curve `json:"curves,omitempty"`
 }
 
 // StepTime says where a rank's time in training steps went, in seconds. The
@@ -167,4 +173,36 @@ func countParams(step *graph.Step) int64 {
 		n += int64(step.Params[i].Var.Shape.Elems())
 	}
 	return n
+}
+
+// curves collects what rank 0 sees of the course of a run.
+type curves struct {
+	loss  metric.Curve
+	tests []metric.Curve // the loss, and the metric that progress lines show
+}
+
+// test takes the result of a test after so many steps.
+func (c *curves) test(step int64, r *metric.Result) {
+	name, value := r.Main()
+	if c.tests == nil {
+		c.tests = []metric.Curve{{Name: "test_loss"}, {Name: name}}
+	}
+	if r.Loss != nil {
+		c.tests[0].Add(step, *r.Loss, 1)
+	}
+	if name == c.tests[1].Name && !strings.HasSuffix(name, "loss") {
+		c.tests[1].Add(step, value, 1)
+	}
+}
+
+// all are the curves that have points, and the learning rate at the steps of the
+// loss.
+func (c *curves) all(rule optim.Rule) []metric.Curve {
+	c.loss.Name = "loss"
+	rate := metric.Curve{Name: "lr"}
+	for _, p := range c.loss.Points {
+		rate.Add(p.Step, rule.Rate(p.Step-1), 1)
+	}
+	all := append([]metric.Curve{c.loss}, c.tests...)
+	return slices.DeleteFunc(append(all, rate), func(c metric.Curve) bool { return len(c.Points) == 0 })
 }

@@ -120,6 +120,7 @@ func (w *worker) lastTest(ctx context.Context, version int64) (best bool, err er
 		if w.tested, err = w.evaluate(ctx, version, w.rows.eval, true); err != nil {
 			return false, err
 		}
+		w.curves.test(version, &w.tested)
 		var was metric.Patience
 		if w.patient != nil {
 			was = *w.patient

@@ -45,6 +45,7 @@ type worker struct {
 	bestDir     string           // checkpoint of the best test
 	tested      metric.Result    // the last test, after so many steps
 	testedAt    int64
+	curves      curves
 }
 
 // train is the life of a worker rank.
@@ -162,6 +163,7 @@ func (w *worker) pause(ctx context.Context, at int64) error {
 			return err
 		}
 		w.tested, w.testedAt = m, at
+		w.curves.test(at, &m)
 		if best, err = w.judge(ctx, at, &m); err != nil {
 			return err
 		}
@@ -231,6 +233,7 @@ func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float
 		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*params.squareNorm(w.setup.Step))
 	}
 	m.Checkpoint, m.Best = w.saved, w.best()
+	m.Curves = w.curves.all(w.setup.Job.Optimizer.Scaled(w.setup.Job.Batch))
 	if m.Seconds > 0 {
 		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
 	}
@@ -282,6 +285,7 @@ func (w *worker) onStep(step int64, r exec.Result) {
 		w.skipped = 0
 		w.recent.loss += r.Loss
 		w.recent.weight += r.Weight
+		w.curves.loss.Add(step+1, r.Loss/r.Weight, r.Weight)
 	}
 	now := time.Now()
 	if w.recent.since.IsZero() {
