@@ -122,6 +122,14 @@ func (j *Job) Pipeline() feature.Spec {
 		s.Task = feature.Regression
 	case graph.Tokens: // no model of columns, which validateFeatures says
 	}
+	switch d.Train.Format { // whose columns have names and roles of their own
+	case "vw":
+		s.Label.Column, s.Weight = cmp.Or(s.Label.Column, "label"), cmp.Or(s.Weight, "weight")
+		s.Ignore = append(slices.Clone(s.Ignore), "tag")
+	case "libffm":
+		s.Label.Column = cmp.Or(s.Label.Column, "label")
+		s.Ignore = append(slices.Clone(s.Ignore), "field")
+	}
 	// What rows are told apart by is no property of theirs.
 	for _, other := range []string{d.Group, d.Train.Split.Column} {
 		if other != "" {

@@ -67,6 +67,23 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
+// Vowpal Wabbit text and libffm have columns with a role, which no job need name.
+func TestRolesOfFormats(t *testing.T) {
+	for format, want := range map[string]feature.Spec{
+		"vw":     {Label: feature.Label{Column: "label"}, Task: feature.Binary, Weight: "weight", Ignore: []string{"tag"}},
+		"libffm": {Label: feature.Label{Column: "label"}, Task: feature.Binary, Ignore: []string{"field"}},
+	} {
+		text := "model: {kind: logistic}\ndata: {train: {format: " + format + ", path: a}}\noptimizer: {kind: sgd, lr: 0.1}\n"
+		j, err := job.Parse("a", []byte(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, j.Pipeline()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", format, diff)
+		}
+	}
+}
+
 // What is wrong with features is an error of the job's field with what to change.
 func TestFeatureErrors(t *testing.T) {
 	for _, c := range []struct{ old, now, field, fix string }{

@@ -102,7 +102,7 @@ func (b *bound) misfit(f table.Field) *DeclError {
 	vector := f.Kind == table.Numbers && f.Width > 0
 	switch {
 	case b.Kind == Number && f.Kind == table.Numbers && !vector:
-		return &DeclError{"column", fmt.Sprintf("%q has lists of different lengths: a number needs one length for all rows", f.Name)}
+		return &DeclError{"column", fmt.Sprintf("%q has lists of different lengths, a number needs one length for all rows: leave the column out, or add it to data.ignore", f.Name)}
 	case b.Kind == Number && !numeric && !vector:
 		return &DeclError{"column", fmt.Sprintf("%q is %s, not number: set kind: category, or declare its type as number where the file is opened", f.Name, f.Kind)}
 	case b.Bucketed() && vector:
