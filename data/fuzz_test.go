@@ -47,7 +47,7 @@ func collectLines(in io.Reader, spec *Spec) error {
 
 // idxBytesOf builds an idx file.
 func idxBytesOf(sizes []uint32, elements ...byte) []byte {
-	b := []byte{0, 0, idxBytes, byte(len(sizes))}
+	b := []byte{0, 0, 8, byte(len(sizes))}
 	for _, s := range sizes {
 		b = binary.BigEndian.AppendUint32(b, s)
 	}
@@ -60,12 +60,12 @@ func FuzzIdx(f *testing.F) {
 	f.Add(idxBytesOf([]uint32{1<<32 - 1, 0, 1<<32 - 1}), 3)
 	f.Add([]byte{0, 0, 8}, 0)
 	f.Fuzz(func(t *testing.T, content []byte, limit int) {
-		file, err := readIdxFile("f", bytes.NewReader(content), limit&0xff)
+		file, err := parse.ReadIdx("f", bytes.NewReader(content), limit&0xff)
 		if err != nil {
 			return
 		}
-		labels := idxFile{count: file.count, dim: 1, rows: file.rows, bytes: make([]uint8, min(file.rows, 1<<20))}
-		if file.rows > 1<<20 { // rows of no bytes
+		labels := parse.Idx{Count: file.Count, Dim: 1, Rows: file.Rows, Bytes: make([]uint8, min(file.Rows, 1<<20))}
+		if file.Rows > 1<<20 { // rows of no bytes
 			return
 		}
 		if m, err := joinIdx(&Spec{}, file, labels); err == nil {
@@ -124,10 +124,10 @@ func TestBoundedMemory(t *testing.T) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	if n := allocated(func() {
-		if _, err := readIdxFile("f", bytes.NewReader(idxBytesOf([]uint32{1 << 31, 1 << 15, 1 << 15}, 1)), 0); err == nil {
+		if _, err := parse.ReadIdx("f", bytes.NewReader(idxBytesOf([]uint32{1 << 31, 1 << 15, 1 << 15}, 1)), 0); err == nil {
 			t.Error("a file without its records was read")
 		}
-	}); n > 2*readStep {
+	}); n > 2<<20 {
 		t.Errorf("a header alone took %d bytes", n)
 	}
 	if n := allocated(func() {

@@ -125,11 +125,15 @@ func (o Order) Ahead(step int64, dst []int) []int {
 	}
 	epoch, lo, hi := o.At(step)
 	w := o.windows(epoch)
-	number, first, end := w.Window(lo)
-	from := (lo - first) * o.Window / (end - first)
-	to := (min(hi, end) - first) * o.Window / (end - first)
-	if number++; end == o.Rows {
-		w, number = o.windows(epoch+1), 0
+	for lo < hi {
+		number, first, end := w.Window(lo)
+		stop, next := min(hi, end), w
+		if number++; end == o.Rows {
+			next, number = o.windows(epoch+1), 0
+		}
+		share := func(position int) int { return (position - first) * o.Window / (end - first) }
+		dst = next.Blocks(number, share(lo), share(stop), dst)
+		lo = stop
 	}
-	return w.Blocks(number, from, to, dst)
+	return dst
 }

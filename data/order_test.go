@@ -165,3 +165,83 @@ func TestFingerprintSample(t *testing.T) {
 		seen[f] = text
 	}
 }
+
+// TestKilledAndResumed kills a run at 100 random steps, goes on from the cursor that
+// was saved last, each time with 1, 2 or 3 ranks, and demands that the steps which count
+// take every row of every epoch once: with all rows shuffled together and by windows.
+func TestKilledAndResumed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOrder(t)
+		of := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Block: o.Block, Window: o.Window, Columns: "x:dense:3", Sample: "0f"}
+		every := rapid.Int64Range(1, 7).Draw(t, "steps between checkpoints")
+		saved := o.CursorAt(0, of)
+		taken := map[int64][]int{} // rows by step; what is done again replaces what was lost
+		for kill := range 100 {
+			ranks := 1 + rapid.IntRange(0, 2).Draw(t, "ranks less one")
+			text := saved.String()
+			c, err := ParseCursor(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step, err := o.StepAt(c, of)
+			if err != nil {
+				t.Fatalf("kill %d: %v", kill, err)
+			}
+			for range rapid.IntRange(0, 20).Draw(t, "steps until the kill") {
+				var rows []int
+				for rank := range ranks {
+					rows = append(rows, o.RankRows(step, rank, ranks, nil)...)
+				}
+				taken[step] = rows
+				if step++; step%every == 0 {
+					saved = o.CursorAt(step, of)
+				}
+			}
+		}
+		end, err := o.StepAt(saved, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		per := int64(o.StepsPerEpoch())
+		for epoch := int64(0); (epoch+1)*per <= end; epoch++ {
+			count := make([]int, o.Rows)
+			for step := epoch * per; step < (epoch+1)*per; step++ {
+				for _, row := range taken[step] {
+					count[row]++
+				}
+			}
+			if i := slices.IndexFunc(count, func(n int) bool { return n != 1 }); i >= 0 {
+				t.Fatalf("%+v: row %d was used %d times in epoch %d", o, i, count[i], epoch)
+			}
+		}
+	})
+}
+
+// TestAhead: the steps of an epoch load every block of every window but the first, and
+// of the first of the next epoch, once each.
+func TestAhead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOrder(t)
+		o.Shuffle, o.Block, o.Window = true, rapid.IntRange(1, 20).Draw(t, "rows of a block"), rapid.IntRange(1, 6).Draw(t, "blocks of a window")
+		var got, want []int
+		per := int64(o.StepsPerEpoch())
+		for step := per; step < 2*per; step++ {
+			got = append(got, o.Ahead(step, nil)...)
+		}
+		w, last := o.windows(1), 0
+		for p := 0; p < o.Rows; {
+			number, _, end := w.Window(p)
+			if number > 0 {
+				want = w.Blocks(number, 0, o.Window, want)
+			}
+			p, last = end, number
+		}
+		w = o.windows(2)
+		want = w.Blocks(0, 0, o.Window, want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v, %d windows: loaded %v, want %v", o, last+1, got, want)
+		}
+	})
+}

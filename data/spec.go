@@ -51,7 +51,7 @@ type Spec struct {
 	// every label: 1 for files that number classes from 1. At 0 labels may be
 	// any numbers.
 	LabelBase int
-	// Classes (libsvm) is how many classes there are: a label, LabelBase taken
+	// Classes (libsvm, idx) is how many classes there are: a label, LabelBase taken
 	// off, must be a whole number below it. At 0 nothing is asked.
 	Classes int
 
@@ -152,7 +152,7 @@ func (s *Spec) fields() []field {
 		{"ZeroBased", s.ZeroBased, false, "libsvm", ""},
 		{"LabelMap", s.LabelMap != "", false, "libsvm", ""},
 		{"LabelBase", s.LabelBase != 0, false, "libsvm", ""},
-		number("Classes", s.Classes, "libsvm", ""),
+		number("Classes", s.Classes, "libsvm, idx", ""),
 		{"Table", !reflect.ValueOf(s.Table).IsZero(), false, tables, ""},
 		{"UnitNorm", s.UnitNorm, false, "libsvm", ""},
 		{"Fitted", s.Fitted != nil, false, tables, ""},
