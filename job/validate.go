@@ -122,11 +122,10 @@ func (j *Job) Validate() error {
 	if err := j.Optimizer.Try(); err != nil {
 		return &FieldError{"optimizer", err.Error()}
 	}
-	if err := j.Data.validateIntake(); err != nil {
-		return err
-	}
-	if err := j.validateFeatures(); err != nil {
-		return err
+	for _, check := range []func() error{j.Data.validateIntake, j.validateFeatures} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	return j.validateStrategy()
 }
