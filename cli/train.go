@@ -31,6 +31,7 @@ type trainFlags struct {
 	progress string
 	resume   bool
 	verbose  bool
+	quiet    bool
 }
 
 func newTrain(ext job.Extensions) *cobra.Command {
@@ -57,7 +58,8 @@ Without a job it runs a built-in one: an embedding model on generated click data
 	}
 	f.add(cmd)
 	addReport(cmd, &f.report)
-	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
+	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: tty (a table), plain (lines), none, or auto: a table on a terminal, else lines")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print neither progress nor the closing table; errors and warnings stay")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "log every decision on stderr")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
 	cmd.Flags().StringVar(&f.plots, "plots", "", "draw curves.png and curves.svg into this directory (default: beside --report, under its name); none: do not")
@@ -68,6 +70,9 @@ Without a job it runs a built-in one: an embedding model on generated click data
 func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !slices.Contains([]string{"auto", "tty", "plain", "none"}, f.progress) {
 		return requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", f.progress)}
+	}
+	if f.quiet {
+		f.progress = "none"
 	}
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
@@ -168,6 +173,7 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	}
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
+	defer show.end()
 	sayScaled(show, j)
 	world := j.Strategy.Workers + j.Strategy.Servers
 	outcome, err := launch.Run(ctx, launch.Config{
@@ -230,6 +236,7 @@ func rankName(j job.Job, rank int) string {
 func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, stdout, stderr io.Writer) error {
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
+	defer show.end()
 	sayScaled(show, j)
 	server, err := coord.NewServer(coord.ServerConfig{
 		World: place.World, Token: place.Token, JoinTimeout: time.Duration(j.Network.JoinTimeout),
@@ -282,6 +289,8 @@ func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, w
 		err = errors.Join(err, f.mergeSpans(len(ranks)))
 	}
 	err = errors.Join(err, f.writePlots(report))
-	printTable(stdout, report)
+	if !f.quiet {
+		printTable(stdout, report)
+	}
 	return err
 }

@@ -18,8 +18,12 @@ import (
 	"github.com/gangline/gangline/strategy"
 )
 
-// progressEvery is the time between two progress messages of rank 0.
-const progressEvery = 250 * time.Millisecond
+// progressEvery is the time between two progress messages of rank 0, which speaks
+// for all; othersEvery that of other workers, which say that they are there.
+const (
+	progressEvery = 250 * time.Millisecond
+	othersEvery   = time.Second
+)
 
 // skipsMax is how many steps in a row may be skipped because a value was not
 // finite before the run gives up: it will not recover by itself.
@@ -291,17 +295,23 @@ func (w *worker) onStep(step int64, r exec.Result) {
 	if w.recent.since.IsZero() {
 		w.recent.since = now
 	}
-	if now.Sub(w.recent.since) >= progressEvery {
+	every := progressEvery
+	if w.cfg.Rank != 0 {
+		every = othersEvery
+	}
+	if now.Sub(w.recent.since) >= every {
 		w.progress(step+1, nil)
 	}
 }
 
-// progress tells the coordinator how far rank 0 is.
+// progress tells the coordinator how far this worker is: rank 0 with the speed of
+// all, others with that of their part.
 func (w *worker) progress(done int64, m *metric.Result) {
-	if w.cfg.Rank != 0 {
-		return
-	}
 	p := coord.Progress{Step: done, Total: w.setup.steps(w.order)}
+	if w.cfg.Rank != 0 {
+		w.recent.loss, w.recent.weight, m = 0, 0, nil
+		w.recent.examples /= int64(w.setup.Cluster.Workers)
+	}
 	if w.recent.weight > 0 {
 		p.Loss = w.recent.loss / w.recent.weight
 	}
