@@ -114,7 +114,7 @@ func (f *predictFlags) predict(ctx context.Context, j job.Job, w io.Writer, stde
 	skipped, err := train.Predict(ctx, j, f.dataDir, f.from, f.path, func(s *train.Scored) (err error) {
 		classes := s.Task == graph.Multiclass
 		if out == nil {
-			if out, err = scores.New(f.format, w, scores.Form{Classes: classes, Labels: labelled(s.Label)}); err != nil {
+			if out, err = scores.New(f.format, w, scores.Form{Classes: classes, Names: s.Names, Labels: labelled(s.Label)}); err != nil {
 				return err
 			}
 		}

@@ -183,6 +183,9 @@ func TestPredictWithoutLabels(t *testing.T) {
 		}
 		scores := func(j job.Job, path string, wantLabels bool) (v []float64) {
 			_, err := Predict(t.Context(), j, dir, at, path, func(s *Scored) error {
+				if want := i == 1; want != slices.Equal(s.Names, []string{"no", "yes"}) {
+					t.Errorf("classes are called %q", s.Names)
+				}
 				v = append(v, s.Value...)
 				for _, y := range s.Label {
 					if math.IsNaN(y) == wantLabels {

@@ -23,7 +23,9 @@ type Scored struct {
 	// Value has one number a row: the probability of label 1 (Binary), the value
 	// (Regression), or the probability of Class (Multiclass).
 	Value []float64
-	Class []int     // Multiclass
+	Class []int // Multiclass
+	// Names are what the input calls the classes; nil: by their numbers.
+	Names []string
 	Label []float64 // NaN: the file has none
 
 	room []float64 // probabilities of a row's classes
@@ -56,6 +58,9 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	}
 	o := data.Order{Rows: src.Rows(), Batch: j.Eval.Batch}
 	scored := &Scored{Task: m.Task}
+	if f := w.rows.features; f != nil {
+		scored.Names = f.ClassNames()
+	}
 	var buf []float64
 	ex, err := w.executor(strategy.EvalPlan, src, o, w.holder.evalStores(version), exec.Config{
 		OnOutput: func(step int64, get func(name string) *tensor.Tensor) error {

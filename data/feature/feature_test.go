@@ -237,6 +237,14 @@ func TestLabels(t *testing.T) {
 		}
 		f := fit(t, s, fields, block(t, fields, rowsOf(c.train)...))
 		r := apply(t, f, fields, block(t, fields, rowsOf(c.train)...))
+		for i, name := range f.ClassNames() {
+			if want := f.Labels[i]; c.task != Multiclass || want.Value != name || int(want.Label) != i {
+				t.Errorf("%s: class %d is called %q, its label is %+v", c.name, i, name, want)
+			}
+		}
+		if named := f.ClassNames() != nil; named != (c.task == Multiclass && c.name != "numbers of classes") {
+			t.Errorf("%s: classes are called %q", c.name, f.ClassNames())
+		}
 		if diff := cmp.Diff(c.want, r.Labels); diff != "" {
 			t.Errorf("%s: training labels (-want +got):\n%s", c.name, diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/gangline/gangline/data/table"
@@ -320,6 +321,23 @@ func (f *Fitted) Columns() []string {
 	names := make([]string, len(f.Inputs))
 	for i, in := range f.Inputs {
 		names[i] = in.Name
+	}
+	return names
+}
+
+// ClassNames are what the classes of the label are called, nil where they are called
+// by their numbers.
+func (f *Fitted) ClassNames() []string {
+	if f.Spec.Task != Multiclass {
+		return nil
+	}
+	names, named := make([]string, len(f.Labels)), false
+	for i, l := range f.Labels {
+		names[i] = l.Value
+		named = named || l.Value != strconv.Itoa(i)
+	}
+	if !named {
+		return nil
 	}
 	return names
 }

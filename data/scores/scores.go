@@ -9,6 +9,7 @@ package scores
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -26,6 +27,9 @@ type Form struct {
 	// Classes says that predictions are classes, which have a probability each;
 	// else they are numbers.
 	Classes bool
+	// Names are what classes are called, in the order of their numbers, and labels
+	// too; nil: they are called by their numbers.
+	Names []string
 	// Labels says that rows have labels.
 	Labels bool
 }
@@ -73,12 +77,19 @@ func New(format string, w io.Writer, f Form) (Writer, error) {
 	case "csv":
 		return newCSV(w, f), nil
 	case "jsonl":
+		f.Names = quoted(f.Names, func(s string) string {
+			b, _ := json.Marshal(s) // text cannot fail
+			return string(b)
+		})
 		return &text{w: bufio.NewWriterSize(w, textBytes), form: f, line: f.json}, nil
 	case "parquet":
-		if f.Classes {
-			return &columns[classRow]{w: parquet.NewGenericWriter[classRow](w), row: f.class}, nil
+		if f.Classes && f.Names != nil {
+			return &columns[nameRow]{w: parquet.NewGenericWriter[nameRow](w), row: f.nameRow}, nil
 		}
-		return &columns[valueRow]{w: parquet.NewGenericWriter[valueRow](w), row: f.value}, nil
+		if f.Classes {
+			return &columns[classRow]{w: parquet.NewGenericWriter[classRow](w), row: f.classRow}, nil
+		}
+		return &columns[valueRow]{w: parquet.NewGenericWriter[valueRow](w), row: f.valueRow}, nil
 	}
 	return nil, fmt.Errorf("scores: unknown format %q%s", format, nearest.Hint(format, Formats()))
 }
@@ -94,8 +105,26 @@ type text struct {
 	line func(b []byte, r *Row) []byte
 }
 
+// quoted brings names to the form of a format.
+func quoted(names []string, quote func(string) string) []string {
+	if names == nil {
+		return nil
+	}
+	out := make([]string, len(names))
+	for i, s := range names {
+		out[i] = quote(s)
+	}
+	return out
+}
+
 // newCSV returns a text that begins with the names of the columns.
 func newCSV(w io.Writer, f Form) *text {
+	f.Names = quoted(f.Names, func(s string) string {
+		if s == strings.TrimSpace(s) && !strings.ContainsAny(s, ",\"\r\n") {
+			return s
+		}
+		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	})
 	t := &text{w: bufio.NewWriterSize(w, textBytes), form: f, line: f.csv}
 	t.buf = append(t.buf, "row,prediction"...)
 	if f.Classes {
@@ -136,13 +165,13 @@ func (t *text) Close() error {
 func (f Form) csv(b []byte, r *Row) []byte {
 	b = append(strconv.AppendInt(b, r.Row, 10), ',')
 	if f.Classes {
-		b = append(strconv.AppendInt(b, r.Class, 10), ',')
+		b = append(f.class(b, r.Class), ',')
 	}
 	b = strconv.AppendFloat(b, r.Value, 'g', -1, 64)
 	if f.Labels {
 		b = append(b, ',')
 		if !math.IsNaN(r.Label) {
-			b = strconv.AppendFloat(b, r.Label, 'g', -1, 64)
+			b = f.label(b, r.Label)
 		}
 	}
 	return append(b, '\n')
@@ -152,13 +181,39 @@ func (f Form) json(b []byte, r *Row) []byte {
 	b = strconv.AppendInt(append(b, `{"row":`...), r.Row, 10)
 	b = append(b, `,"prediction":`...)
 	if f.Classes {
-		b = append(strconv.AppendInt(b, r.Class, 10), `,"probability":`...)
+		b = append(f.class(b, r.Class), `,"probability":`...)
 	}
 	b = number(b, r.Value)
 	if f.Labels {
-		b = number(append(b, `,"label":`...), r.Label)
+		b = append(b, `,"label":`...)
+		if math.IsNaN(r.Label) || math.IsInf(r.Label, 0) {
+			b = append(b, "null"...)
+		} else {
+			b = f.label(b, r.Label)
+		}
 	}
 	return append(b, "}\n"...)
+}
+
+// class appends what a class is called.
+func (f Form) class(b []byte, n int64) []byte {
+	return append(b, f.called(n)...)
+}
+
+// called is the name of a class; one without a name is called by its number.
+func (f Form) called(n int64) string {
+	if n < 0 || n >= int64(len(f.Names)) {
+		return strconv.FormatInt(n, 10)
+	}
+	return f.Names[n]
+}
+
+// label appends what a label is called.
+func (f Form) label(b []byte, v float64) []byte {
+	if f.Classes && f.Names != nil {
+		return f.class(b, int64(v))
+	}
+	return strconv.AppendFloat(b, v, 'g', -1, 64)
 }
 
 // number is a number of JSON.
@@ -183,11 +238,27 @@ type classRow struct {
 	Label       *float64 `parquet:"label,optional"`
 }
 
-func (f Form) value(r *Row) valueRow { return valueRow{r.Row, r.Value, f.label(r)} }
+type nameRow struct {
+	Row         int64   `parquet:"row"`
+	Prediction  string  `parquet:"prediction"`
+	Probability float64 `parquet:"probability"`
+	Label       *string `parquet:"label,optional"`
+}
 
-func (f Form) class(r *Row) classRow { return classRow{r.Row, r.Class, r.Value, f.label(r)} }
+func (f Form) valueRow(r *Row) valueRow { return valueRow{r.Row, r.Value, f.given(r)} }
 
-func (f Form) label(r *Row) *float64 {
+func (f Form) classRow(r *Row) classRow { return classRow{r.Row, r.Class, r.Value, f.given(r)} }
+
+func (f Form) nameRow(r *Row) nameRow {
+	n := nameRow{Row: r.Row, Prediction: f.called(r.Class), Probability: r.Value}
+	if label := f.given(r); label != nil {
+		n.Label = new(f.called(int64(*label)))
+	}
+	return n
+}
+
+// given is a row's label, nil if it has none.
+func (f Form) given(r *Row) *float64 {
 	if !f.Labels || math.IsNaN(r.Label) {
 		return nil
 	}

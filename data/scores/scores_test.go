@@ -43,6 +43,8 @@ func TestText(t *testing.T) {
 		{"csv", scores.Form{}, "row,prediction\n0,0.25\n1,NaN\n2,1\n"},
 		{"csv", scores.Form{Labels: true}, "row,prediction,label\n0,0.25,1\n1,NaN,-1.5\n2,1,\n"},
 		{"csv", scores.Form{Classes: true, Labels: true}, "row,prediction,probability,label\n0,2,0.25,1\n1,0,NaN,-1.5\n2,1,1,\n"},
+		{"csv", scores.Form{Classes: true, Labels: true, Names: []string{"a", "b, c", `"d"`}}, "row,prediction,probability,label\n0,\"\"\"d\"\"\",0.25,\"b, c\"\n1,a,NaN,-1\n2,\"b, c\",1,\n"},
+		{"jsonl", scores.Form{Classes: true, Labels: true, Names: []string{"a", "b, c", `"d"`}}, `{"row":0,"prediction":"\"d\"","probability":0.25,"label":"b, c"}` + "\n" + `{"row":1,"prediction":"a","probability":null,"label":-1}` + "\n" + `{"row":2,"prediction":"b, c","probability":1,"label":null}` + "\n"},
 		{"jsonl", scores.Form{}, `{"row":0,"prediction":0.25}` + "\n" + `{"row":1,"prediction":null}` + "\n" + `{"row":2,"prediction":1}` + "\n"},
 		{"jsonl", scores.Form{Classes: true, Labels: true}, `{"row":0,"prediction":2,"probability":0.25,"label":1}` + "\n" + `{"row":1,"prediction":0,"probability":null,"label":-1.5}` + "\n" + `{"row":2,"prediction":1,"probability":1,"label":null}` + "\n"},
 	} {
@@ -124,6 +126,14 @@ func TestNumbersComeBack(t *testing.T) {
 	}](bytes.NewReader(text), int64(len(text)))
 	if err != nil || len(classes) != 3 || classes[2].Prediction != 2 || classes[2].Probability != rows[2].Value || classes[2].Label != nil {
 		t.Errorf("%v, %v", classes, err)
+	}
+	text = write(t, "parquet", scores.Form{Classes: true, Labels: true, Names: []string{"a", "b"}}, rows[:3])
+	names, err := parquet.Read[struct {
+		Prediction string  `parquet:"prediction"`
+		Label      *string `parquet:"label,optional"`
+	}](bytes.NewReader(text), int64(len(text)))
+	if err != nil || len(names) != 3 || names[1].Prediction != "b" || names[2].Prediction != "2" || *names[1].Label != "b" {
+		t.Errorf("%v, %v", names, err)
 	}
 }
 
