@@ -113,21 +113,27 @@ func (j *Job) Validate() error {
 	if err := j.Extensions.Check(); err != nil {
 		return fmt.Errorf("job: extensions: %w", err)
 	}
-	if err := j.Optimizer.Validate(); err != nil {
-		return &FieldError{"optimizer", err.Error()}
-	}
-	if err := j.Optimizer.Separable(); err != nil && j.Strategy.Servers > 0 {
-		return &FieldError{"optimizer", err.Error()}
-	}
-	if err := j.Optimizer.Try(); err != nil {
-		return &FieldError{"optimizer", err.Error()}
-	}
-	for _, check := range []func() error{j.Data.validateIntake, j.validateFeatures} {
+	for _, check := range []func() error{j.validateOptimizer, j.Data.validateIntake, j.validateFeatures, j.validateStrategy} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	return j.validateStrategy()
+	return nil
+}
+
+// validateOptimizer checks the rule, and that servers can follow it.
+func (j *Job) validateOptimizer() error {
+	err := j.Optimizer.Validate()
+	if err == nil && j.Strategy.Servers > 0 {
+		err = j.Optimizer.Separable()
+	}
+	if err == nil {
+		err = j.Optimizer.Try()
+	}
+	if err != nil {
+		return &FieldError{"optimizer", err.Error()}
+	}
+	return nil
 }
 
 // validateStrategy checks the counts of processes against the kind.
