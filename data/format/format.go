@@ -85,11 +85,12 @@ type opener func(ctx context.Context, spec *Spec, location string, like []table.
 // openers lists the formats.
 func openers() map[string]opener {
 	return map[string]opener{
-		"csv":    openCSV,
-		"libffm": openLibffm,
-		"npy":    openNpy,
-		"npz":    openNpz,
-		"vw":     openVW,
+		"csv":     openCSV,
+		"libffm":  openLibffm,
+		"npy":     openNpy,
+		"npz":     openNpz,
+		"parquet": openParquet,
+		"vw":      openVW,
 	}
 }
 
