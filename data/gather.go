@@ -107,9 +107,8 @@ func count(open opener, limit int) (n int, err error) {
 }
 
 // How rows are cut into blocks: a block has a power of two of them, as many as fit
-// blockBytes going by the first, at most blockRowsMax.
+// Intake.blockBytes going by the first, at most blockRowsMax.
 const (
-	blockBytes   = 1 << 20
 	blockRowsMax = 1 << 13
 	// stride is how many rows are read at a time.
 	stride = 256
@@ -201,10 +200,11 @@ func (c *collector) take(r rowReader, n int) error {
 
 // cut moves whole blocks out of the chunk, and at the end what is left.
 func (c *collector) cut(end bool) error {
-	full := c.chunk.Rows >= blockRowsMax || c.chunk.Bytes() >= blockBytes
+	size := c.spec.blockBytes()
+	full := c.chunk.Rows >= blockRowsMax || c.chunk.Bytes() >= int64(size)
 	if !c.fixed && (end || full) && c.chunk.Rows > 0 {
 		each := int(c.chunk.Bytes())/c.chunk.Rows + 1
-		c.shift = floorLog2(max(1, min(blockRowsMax, blockBytes/each)))
+		c.shift = floorLog2(max(1, min(blockRowsMax, size/each)))
 		c.fixed = true
 	}
 	if !c.fixed {

@@ -145,9 +145,7 @@ func TestCacheReuse(t *testing.T) {
 	if _, again := files(); again != at {
 		t.Error("the cache file was made a second time")
 	}
-	roomy := spec
-	roomy.Memory = 1 << 30
-	if m, ok := mustOpen(t, roomy).(*memory); !ok {
+	if m, ok := mustOpen(t, Spec{Format: "cache", Path: first[0]}).(*memory); !ok {
 		t.Errorf("a cache file that fits into memory is %T", m)
 	}
 	if err := os.Truncate(first[0], 5000); err != nil {

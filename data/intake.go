@@ -95,3 +95,18 @@ func (n *Intake) columns(specs []ColumnSpec) []ColumnSpec {
 }
 
 func isWeight(c ColumnSpec) bool { return c.Name == WeightColumn }
+
+// Sizes of blocks in memory.
+const (
+	blockBytes    = 1 << 20
+	blockBytesMin = 4 << 10
+)
+
+// blockBytes is how large blocks are: small ones where memory is, so that windows have
+// several.
+func (n *Intake) blockBytes() int {
+	if n.into != "" {
+		return blockBytes
+	}
+	return int(max(blockBytesMin, min(blockBytes, n.memory()/16)))
+}

@@ -64,11 +64,12 @@ func fingerprint(spec *Spec) (string, error) {
 	}
 	of := struct {
 		Version  int
+		Block    int // bytes: ranks must cut rows into the same blocks
 		Spec     Spec
 		Features string
 		Files    []state
-	}{Version: cache.Version, Spec: *spec}
-	of.Spec.Intake.Memory, of.Spec.Intake.CacheDir, of.Spec.Intake.Rejects = 0, "", ""
+	}{Version: cache.Version, Block: spec.blockBytes(), Spec: *spec}
+	of.Spec.Memory, of.Spec.CacheDir, of.Spec.Rejects = 0, "", ""
 	of.Spec.Fitted = nil
 	if spec.Fitted != nil {
 		var err error

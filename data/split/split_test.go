@@ -85,7 +85,7 @@ func TestSeeds(t *testing.T) {
 		}
 		return b.String()
 	}
-	if draw(1) != draw(1) || draw(1) == draw(2) || draw(0) == draw(1) {
+	if again := draw(1); again != draw(1) || again == draw(2) || again == draw(0) {
 		t.Error("seeds do not decide")
 	}
 }
@@ -99,8 +99,14 @@ func TestTime(t *testing.T) {
 		value string
 		want  string
 	}{
-		{numbers, "8.5", Train}, {numbers, "9", Validation}, {numbers, "99", Validation}, {numbers, "100", Test}, {numbers, "1e3", Test},
-		{dates, "2024-04-30", Train}, {dates, "2024-05-01T10:00", Validation}, {dates, "2024-06-01", Test},
+		{numbers, "8.5", Train},
+		{numbers, "9", Validation},
+		{numbers, "99", Validation},
+		{numbers, "100", Test},
+		{numbers, "1e3", Test},
+		{dates, "2024-04-30", Train},
+		{dates, "2024-05-01T10:00", Validation},
+		{dates, "2024-06-01", Test},
 	} {
 		got, err := mustNew(t, c.rule).part(0, "", c.value)
 		if err != nil || got != c.want {
