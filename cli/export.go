@@ -28,6 +28,8 @@ import.map: with that map in a job, the file is read back.`,
   gangline export ckpt/step-000000000500 model.safetensors --map '{w1: {from: l1.weight, transpose: true}}'
   gangline export ckpt model.safetensors --map examples/mnist-import.yaml`,
 		Args: cobra.ExactArgs(2),
+
+		ValidArgsFunction: exportArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			m, err := readMapping(ext, mapping)
 			if err != nil {

@@ -25,6 +25,8 @@ is guessed, such as which column is the label, is said here and in the job.`,
 		Example: `  gangline init clicks.csv
   gangline init train.svm.gz --out job.yaml --force`,
 		Args: cobra.ExactArgs(1),
+
+		ValidArgsFunction: anyFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			if out == "" {
 				out = strings.SplitN(filepath.Base(args[0]), ".", 2)[0] + ".yaml"

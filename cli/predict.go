@@ -39,6 +39,8 @@ appears whole or not at all; - is stdout.`,
   gangline predict job.yaml --checkpoint ckpt --path new.svm --out scores.parquet
   gangline predict job.yaml --checkpoint ckpt --out - --format jsonl`,
 		Args: cobra.ExactArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.run(c, args)
 		},
@@ -48,6 +50,7 @@ appears whole or not at all; - is stdout.`,
 	cmd.Flags().StringVar(&f.path, "path", "", "file to read instead of the job's eval rows, of the same form")
 	cmd.Flags().StringVar(&f.out, "out", "", "file to write; - is stdout (required)")
 	cmd.Flags().StringVar(&f.format, "format", "", "csv, jsonl or parquet (default: by the extension of --out; csv on stdout)")
+	complete(cmd, "format", words(scores.Formats()...))
 	return cmd
 }
 

@@ -33,6 +33,8 @@ most frequent values with their share. Malformed rows of a file are counted.`,
 		Example: `  gangline data stats examples/adult.yaml --data-dir DIR
   gangline data stats clicks.csv.gz --json`,
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: anyFile,
 		RunE: func(c *cobra.Command, args []string) error {
 			t, err := f.stats(c.Context(), args, eval)
 			if err != nil {
@@ -53,18 +55,18 @@ most frequent values with their share. Malformed rows of a file are counted.`,
 }
 
 // stats reads what the arguments name.
-func (f *common) stats(ctx context.Context, args []string, eval bool) (*stats.Table, error) {
+func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Table, error) {
 	if len(args) == 1 && !isJob(args[0]) {
-		if eval || len(f.settings) > 0 {
+		if eval || len(c.settings) > 0 {
 			return nil, requestError{fmt.Errorf("%s is a data file: --eval and --set are of jobs", args[0])}
 		}
 		return fileStats(ctx, args[0])
 	}
-	j, err := f.job(args)
+	j, err := c.job(args)
 	if err != nil {
 		return nil, err
 	}
-	src, err := train.OpenSource(j, f.dataDir, eval)
+	src, err := train.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +104,7 @@ func fileStats(ctx context.Context, path string) (*stats.Table, error) {
 		t, err := stats.OfTable(ctx, in)
 		return t, errors.Join(err, in.Close())
 	}
-	src, err := data.Open(spec)
+	src, err := data.Open(spec) //nolint:contextcheck // sources are opened without one
 	if err != nil {
 		return nil, err
 	}

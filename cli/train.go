@@ -52,6 +52,8 @@ Without a job it runs a built-in one: an embedding model on generated click data
   gangline train examples/mnist.yaml --data-dir DIR --report out.json --trace trace.json
   gangline train job.yaml --set checkpoint.dir=ckpt --set checkpoint.every=500 --resume`,
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
 		},

@@ -121,8 +121,8 @@ func labelOf(fields []table.Field) (at int, why string) {
 			}
 		}
 	}
-	for i := len(fields) - 1; i >= 0; i-- {
-		if single(fields[i]) {
+	for i, f := range slices.Backward(fields) {
+		if single(f) {
 			return i, "it is the last"
 		}
 	}
@@ -179,7 +179,7 @@ func (v *values) add(c *table.Column, kind table.Kind, n int) {
 			v.numbers[c.Numbers[i]]++
 		case table.Integer:
 			v.numbers[float64(c.Integers[i])]++
-		default:
+		case table.Text, table.Texts, table.Numbers, table.Entries: // a label is no list
 			lo := 0
 			if i > 0 {
 				lo = c.Ends[i-1]

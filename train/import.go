@@ -64,6 +64,9 @@ func initial(p checkpoint.Param) (*tensor.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !d.IsFloat() {
+		return nil, fmt.Errorf("dtype %v is none of a parameter", d)
+	}
 	n := 1
 	for _, dim := range p.Shape {
 		if dim < 0 || dim > 0 && n > graph.MaxElems/dim {
@@ -78,13 +81,10 @@ func initial(p checkpoint.Param) (*tensor.Tensor, error) {
 		return nil, fmt.Errorf("unknown initial values %q", in.Kind)
 	}
 	t := tensor.New(d, p.Shape...)
-	switch d {
-	case tensor.F32:
-		graph.Fill(in, p.Name, 0, t.F32())
-	case tensor.F64:
+	if d == tensor.F64 {
 		graph.Fill(in, p.Name, 0, t.F64())
-	default:
-		return nil, fmt.Errorf("dtype %v is none of a parameter", d)
+		return t, nil
 	}
+	graph.Fill(in, p.Name, 0, t.F32())
 	return t, nil
 }

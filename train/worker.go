@@ -173,7 +173,7 @@ func (w *worker) pause(ctx context.Context, at int64) error {
 		}
 		w.progress(at, &m)
 	}
-	if !due(at, j.Checkpoint.Every) && !(best && j.Checkpoint.Best) {
+	if due := due(at, j.Checkpoint.Every); !due && (!best || !j.Checkpoint.Best) {
 		return nil
 	}
 	return w.keep(ctx, at, best)
