@@ -74,24 +74,16 @@ func openPrepared(spec *Spec) (Source, error) {
 	})
 }
 
-// normed scales the entries of the rows of another reader to a norm of 1.
-type normed struct{ rowReader }
+// normed scales the entries of every row to a norm of 1.
+type normed struct{ *lineFiles }
 
 // Read implements rowReader.
 func (r normed) Read(b *rows.Block, n int) error {
 	first := b.Rows
-	err := r.rowReader.Read(b, n)
+	err := r.lineFiles.Read(b, n)
 	c := &b.Columns[len(b.Columns)-1]
 	for row := first; row < b.Rows; row++ {
 		feature.UnitNorm(c.Values[c.Offsets[row]:c.Offsets[row+1]])
 	}
 	return err
-}
-
-// File is the name of the file that the rows read last are in.
-func (r normed) File() string {
-	if n, ok := r.rowReader.(named); ok {
-		return n.File()
-	}
-	return ""
 }
