@@ -123,7 +123,7 @@ func (r *csvReader) names(spec *Spec) ([]string, error) {
 	}
 	if spec.Header && 2*numbers > len(names) {
 		return nil, fmt.Errorf("%s:%d: the first line looks like a row, not like names: %s...; say header: false, or give the names",
-			r.location, line, quote(row.fields[0]))
+			r.location, line, table.Quote(row.fields[0]))
 	}
 	if name, ok := twice(names); ok {
 		return nil, fmt.Errorf("%s:%d: the header names %q twice: give the names", r.location, line, name)
@@ -136,8 +136,8 @@ func (r *csvReader) Fields() []table.Field { return r.fields }
 
 // Read implements table.Reader.
 func (r *csvReader) Read(b *table.Block, n int) error {
-	begin(b, r.fields, r.location)
-	defer finish(b, r.fields)
+	b.Reset(r.fields, r.location)
+	defer b.Finish(r.fields)
 	if r.err != nil {
 		return r.err
 	}
@@ -152,7 +152,7 @@ func (r *csvReader) Read(b *table.Block, n int) error {
 			return err
 		}
 		if err := r.append(b, row, line); err != nil {
-			cut(b, r.fields, b.Rows)
+			b.Cut(r.fields, b.Rows)
 			return err
 		}
 		b.Rows++
@@ -174,13 +174,13 @@ func (r *csvReader) append(b *table.Block, row *csvRow, line int) error {
 		text := col.clean(row.fields[col.index])
 		c := &b.Columns[i]
 		if r.missing.has(text) {
-			missing(c, col.kind, b.Rows)
+			c.AddMissing(col.kind, b.Rows)
 			continue
 		}
 		if reason := col.append(c, text, row.fields[col.index]); reason != "" {
 			return r.rowError(line, r.fields[i].Name, reason)
 		}
-		present(c)
+		c.AddPresent()
 	}
 	return nil
 }

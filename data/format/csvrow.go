@@ -136,7 +136,7 @@ func (row *csvRow) unquote(text []byte, delimiter byte) (open bool, err error) {
 			}
 			if j := bytes.IndexByte(field, '"'); j >= 0 {
 				return false, &quoteError{fmt.Sprintf("field %d has a quote in its middle (%s): a field with quotes stands in quotes and doubles them; if quotes mean nothing in this file say no_quotes: true",
-					len(row.fields)+1, quote(field))}
+					len(row.fields)+1, table.Quote(field))}
 			}
 			row.fields = append(row.fields, trimSpaces(field))
 			if i < 0 {
@@ -158,7 +158,7 @@ func (row *csvRow) unquote(text []byte, delimiter byte) (open bool, err error) {
 		}
 		if text[0] != delimiter {
 			return false, &quoteError{fmt.Sprintf("field %d goes on after its closing quote with %s: a quote inside of quotes is doubled",
-				len(row.fields), quote(rest))}
+				len(row.fields), table.Quote(rest))}
 		}
 		text = text[1:]
 	}

@@ -17,13 +17,13 @@ func (col *csvColumn) append(c *table.Column, text, raw []byte) (reason string) 
 	case table.Number:
 		v, ok := number.Double(text)
 		if !ok {
-			return fmt.Sprintf("%s is not a finite number%s", quote(text), col.hint())
+			return fmt.Sprintf("%s is not a finite number%s", table.Quote(text), col.hint())
 		}
 		c.Numbers = append(c.Numbers, v)
 	case table.Integer:
 		v, ok := integer(text)
 		if !ok {
-			return fmt.Sprintf("%s is not a whole number of 64 bits%s", quote(text), col.hint())
+			return fmt.Sprintf("%s is not a whole number of 64 bits%s", table.Quote(text), col.hint())
 		}
 		c.Integers = append(c.Integers, v)
 	default:

@@ -189,8 +189,8 @@ func (c *chain) Fields() []table.Field { return c.fields }
 func (c *chain) Read(b *table.Block, n int) error {
 	for {
 		if c.reader == nil {
-			begin(b, c.fields, "")
-			finish(b, c.fields)
+			b.Reset(c.fields, "")
+			b.Finish(c.fields)
 			if len(c.paths) == 0 {
 				return io.EOF
 			}

@@ -93,28 +93,8 @@ func cell(f table.Field, c *table.Column, row int) string {
 // checkBlock demands what table.Block promises.
 func checkBlock(t testing.TB, fields []table.Field, b *table.Block) {
 	t.Helper()
-	if len(b.Columns) != len(fields) || b.Lines != nil && len(b.Lines) != b.Rows {
-		t.Fatalf("%d columns of %d fields, %d lines of %d rows", len(b.Columns), len(fields), len(b.Lines), b.Rows)
-	}
-	for i, f := range fields {
-		c := &b.Columns[i]
-		elements := b.Rows
-		if listKind(f.Kind) {
-			if len(c.Offsets) != b.Rows+1 || c.Offsets[0] != 0 {
-				t.Fatalf("column %q: offsets %v of %d rows", f.Name, c.Offsets, b.Rows)
-			}
-			elements = c.Offsets[b.Rows]
-		} else if c.Offsets != nil {
-			t.Fatalf("column %q of %s has offsets", f.Name, f.Kind)
-		}
-		has := map[table.Kind]int{
-			table.Number: len(c.Numbers), table.Numbers: len(c.Numbers), table.Integer: len(c.Integers),
-			table.Entries: len(c.Integers), table.Text: len(c.Ends), table.Texts: len(c.Ends),
-		}[f.Kind]
-		if has != elements || c.Missing != nil && len(c.Missing) != b.Rows || lastEnd(c) != len(c.Bytes) ||
-			f.Kind == table.Entries && c.Numbers != nil && len(c.Numbers) != elements {
-			t.Fatalf("column %+v: %d elements, want %d; %d missing marks; %d bytes to %d", f, has, elements, len(c.Missing), len(c.Bytes), lastEnd(c))
-		}
+	if err := b.Check(fields); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -78,7 +78,7 @@ func (p *libffmParser) parse(columns []table.Column, _ int, line []byte) (column
 	}
 	for i := range columns[ffmFeatures:] {
 		c := &columns[ffmFeatures+i]
-		endList(c, len(c.Numbers))
+		c.EndList(len(c.Numbers))
 	}
 	return "", ""
 }
@@ -88,19 +88,19 @@ func (p *libffmParser) entry(columns []table.Column, word []byte) (reason string
 	field, rest, _ := bytes.Cut(word, []byte{':'})
 	feature, text, ok := bytes.Cut(rest, []byte{':'})
 	if !ok {
-		return fmt.Sprintf("entry %s has not two colons, want field:feature:value", quote(word))
+		return fmt.Sprintf("entry %s has not two colons, want field:feature:value", table.Quote(word))
 	}
 	space, ok := unsigned(field)
 	if !ok || space > 1<<53 {
-		return fmt.Sprintf("field %s is not a whole number below 2^53", quote(field))
+		return fmt.Sprintf("field %s is not a whole number below 2^53", table.Quote(field))
 	}
 	id, ok := unsigned(feature)
 	if !ok {
-		return fmt.Sprintf("feature %s is not a whole number below 2^64", quote(feature))
+		return fmt.Sprintf("feature %s is not a whole number below 2^64", table.Quote(feature))
 	}
 	value, reason := finite("value", text)
 	if reason != "" {
-		return reason + fmt.Sprintf(" (entry %s)", quote(word))
+		return reason + fmt.Sprintf(" (entry %s)", table.Quote(word))
 	}
 	i := 0
 	if p.namespaces != nil {

@@ -147,8 +147,8 @@ func (r *npyRows) Close() error {
 
 // Read implements table.Reader.
 func (r *npyRows) Read(b *table.Block, n int) error {
-	begin(b, r.fields, r.location)
-	defer finish(b, r.fields)
+	b.Reset(r.fields, r.location)
+	defer b.Finish(r.fields)
 	b.First = r.at + 1
 	for bytes := 0; r.err == nil && b.Rows < n && (bytes < npyRowMax || b.Rows == 0); {
 		if r.at == r.rows {
@@ -157,7 +157,7 @@ func (r *npyRows) Read(b *table.Block, n int) error {
 		}
 		for _, a := range r.arrays {
 			if _, err := io.ReadFull(a.in, a.row); err != nil {
-				cut(b, r.fields, b.Rows)
+				b.Cut(r.fields, b.Rows)
 				r.err = r.broken(a, err)
 				return r.err
 			}
@@ -165,7 +165,7 @@ func (r *npyRows) Read(b *table.Block, n int) error {
 		}
 		r.at++
 		if err := r.append(b); err != nil {
-			cut(b, r.fields, b.Rows)
+			b.Cut(r.fields, b.Rows)
 			return err
 		}
 		b.Rows++
@@ -218,7 +218,7 @@ func (a *npyArray) append(c *table.Column, rows int, nan bool) (reason string) {
 				return fmt.Sprintf("element %d is about %.0f: whole numbers from 2^53 on are kept only in arrays of one dim", i+1, v)
 			}
 		}
-		endList(c, len(c.Numbers))
+		c.EndList(len(c.Numbers))
 		return ""
 	}
 	if a.dtype[1] != 'f' {
@@ -232,13 +232,13 @@ func (a *npyArray) append(c *table.Column, rows int, nan bool) (reason string) {
 	v := a.float(a.row)
 	switch {
 	case math.IsNaN(v) && nan:
-		missing(c, table.Number, rows)
+		c.AddMissing(table.Number, rows)
 		return ""
 	case math.IsNaN(v) || math.IsInf(v, 0):
 		return fmt.Sprintf("%v is not a finite number", v)
 	}
 	c.Numbers = append(c.Numbers, v)
-	present(c)
+	c.AddPresent()
 	return ""
 }
 

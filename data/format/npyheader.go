@@ -83,7 +83,7 @@ func npyCut(err error) error {
 func (a *npyArray) describe(text string) error {
 	descr, fortran, shape, err := npyDictionary(text)
 	if err != nil {
-		return fmt.Errorf("the header %s is malformed: %w", quote([]byte(text)), err)
+		return fmt.Errorf("the header %s is malformed: %w", table.Quote([]byte(text)), err)
 	}
 	if err := a.setType(descr); err != nil {
 		return err
@@ -156,7 +156,7 @@ func npyDictionary(text string) (descr string, fortran bool, shape []int, err er
 		}
 	}
 	if p.err == nil && strings.TrimSpace(p.text) != "" {
-		p.fail("%s follows the dictionary", quote([]byte(p.text)))
+		p.fail("%s follows the dictionary", table.Quote([]byte(p.text)))
 	}
 	if p.err == nil && len(seen) != 3 {
 		p.fail("want descr, fortran_order and shape")
@@ -187,7 +187,7 @@ func (p *python) accept(s string) bool {
 
 func (p *python) expect(s string) {
 	if !p.accept(s) {
-		p.fail("want %s before %s", s, quote([]byte(p.text)))
+		p.fail("want %s before %s", s, table.Quote([]byte(p.text)))
 	}
 }
 
@@ -226,7 +226,7 @@ func (p *python) tuple() []int {
 		}
 		v, err := strconv.Atoi(p.text[:i])
 		if err != nil {
-			p.fail("want a size before %s", quote([]byte(p.text)))
+			p.fail("want a size before %s", table.Quote([]byte(p.text)))
 		}
 		list, p.text = append(list, v), strings.TrimPrefix(p.text[i:], "L")
 		if !p.accept(",") {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -15,8 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
-	"github.com/parquet-go/parquet-go/encoding/thrift"
-	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 
 	"github.com/gangline/gangline/data/table"
@@ -132,66 +129,6 @@ func TestParquetProperty(t *testing.T) {
 	})
 }
 
-// bodies marks the bytes of a file that are the bodies of pages.
-func bodies(t *testing.T, content []byte) []bool {
-	t.Helper()
-	r := parquetReader{f: memory{bytes.NewReader(content)}}
-	if err := r.footer(); err != nil {
-		t.Fatal(err)
-	}
-	marks := make([]bool, len(content))
-	for _, g := range r.meta.RowGroups {
-		for _, c := range g.Columns {
-			at := int(c.MetaData.DataPageOffset)
-			if d := int(c.MetaData.DictionaryPageOffset); d > 0 {
-				at = d
-			}
-			for end := at + int(c.MetaData.TotalCompressedSize); at < end; {
-				size, err := thriftSize(content[at:])
-				if err != nil {
-					t.Fatal(err)
-				}
-				var h format.PageHeader
-				if err := thrift.Unmarshal(&thrift.CompactProtocol{}, content[at:at+size], &h); err != nil {
-					t.Fatal(err)
-				}
-				for i := range int(h.CompressedPageSize) {
-					marks[at+size+i] = true
-				}
-				at += size + int(h.CompressedPageSize)
-			}
-		}
-	}
-	return marks
-}
-
-// Every bit of a page is under its checksum: turned, it is an error that names
-// file, column and row group. No damage anywhere else makes a panic.
-func TestParquetDamaged(t *testing.T) {
-	seed := 0
-	for _, codec := range codecs() {
-		for version := 1; version <= 2; version++ {
-			content := writeParquet(t, samples()[:4], codec, version)
-			marks := bodies(t, content)
-			seed++
-			for i := seed % 13; i < len(content); i += 13 { // each combination looks at others
-				broken := bytes.Clone(content)
-				broken[i] ^= 1 << (i % 8)
-				_, err := readParquet(t, broken, Spec{}, 4)
-				if err != nil && !strings.HasPrefix(err.Error(), "f: ") {
-					t.Errorf("byte %d: %v", i, err)
-				}
-				if !marks[i] {
-					continue
-				}
-				if err == nil || !strings.HasPrefix(err.Error(), "f: column \"") || !strings.Contains(err.Error(), ", row group ") || !strings.Contains(err.Error(), "the checksum of its bytes is") {
-					t.Errorf("%s, version %d, byte %d of a page: %v", codec, version, i, err)
-				}
-			}
-		}
-	}
-}
-
 // What a file claims of itself is not believed.
 func TestParquetRefuses(t *testing.T) {
 	good := writeParquet(t, samples(), &parquet.Snappy, 2)
@@ -257,51 +194,6 @@ func TestParquetRows(t *testing.T) {
 	}
 }
 
-// Blocks of LZ4 unpack to what was packed, and to nothing else.
-func TestPageUnpacker(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		text := []byte(strings.Join(rapid.SliceOfN(rapid.StringMatching(`[ab]{0,20}c{0,300}`), 0, 4).Draw(rt, "text"), ""))
-		codec := rapid.SampledFrom(codecs()).Draw(rt, "codec")
-		packed, err := codec.Encode(nil, text)
-		if err != nil {
-			rt.Fatal(err)
-		}
-		out := make([]byte, len(text))
-		var u pageUnpacker
-		if err := u.unpack(out, packed, codec.CompressionCodec()); err != nil || !bytes.Equal(out, text) {
-			rt.Fatalf("%s: got %q, %v", codec, out, err)
-		}
-		if err := u.unpack(make([]byte, len(text)+1), packed, codec.CompressionCodec()); err == nil {
-			rt.Fatalf("%s: %d bytes filled %d", codec, len(text), len(text)+1)
-		}
-		if len(text) > 0 && len(packed) > 0 {
-			if err := u.unpack(make([]byte, len(text)-1), packed, codec.CompressionCodec()); err == nil {
-				rt.Fatalf("%s: %d bytes went into %d", codec, len(text), len(text)-1)
-			}
-		}
-	})
-}
-
-// Lists of Thrift are not believed before there are as many bytes.
-func TestThriftSize(t *testing.T) {
-	tests := map[string]struct {
-		text string
-		err  error
-	}{
-		"good":         {"\x15\x02\x19\x2c\x00\x00\x18\x03abc\x11\x1a\x22\x07\x07\x1b\x01\x85\x01a\x05\x00", nil},
-		"short":        {"\x15", errThriftShort},
-		"short text":   {"\x18\x09abc\x00", errThriftShort},
-		"huge list":    {"\x19\xfc\xff\xff\xff\xff\x07\x00", errThriftLarge},
-		"unknown type": {"\x1e\x00", errThriftType},
-		"deep":         {strings.Repeat("\x1c", 100), errThriftDeep},
-	}
-	for name, test := range tests {
-		if n, err := thriftSize([]byte(test.text)); !errors.Is(err, test.err) || err == nil && name != "good" {
-			t.Errorf("%s: got %d, %v; want %v", name, n, err, test.err)
-		}
-	}
-}
-
 // The files of apache/parquet-testing, with the values that their descriptions
 // state.
 func TestParquetReal(t *testing.T) {
@@ -359,46 +251,4 @@ func TestParquetExpect(t *testing.T) {
 	if diff := cmp.Diff(lines[1:], got.Rows); diff != "" || len(got.Rows) != 200 {
 		t.Errorf("%d rows (-want +got):\n%s", len(got.Rows), diff)
 	}
-}
-
-// FuzzParquet: no input makes a panic, and memory is bounded by what there is,
-// also where a page has no checksum.
-func FuzzParquet(f *testing.F) {
-	for i, codec := range codecs() {
-		f.Add(writeParquet(f, samples()[:3], codec, 1), i%2 == 0)
-		f.Add(writeParquet(f, samples()[:3], codec, 2), i%2 == 0)
-	}
-	f.Add([]byte("PAR1\x19\xfc\xff\xff\xff\xff\x07\x00\x08\x00\x00\x00PAR1"), false)
-	f.Fuzz(func(t *testing.T, content []byte, blind bool) {
-		spec := Spec{Missing: DefaultMissing()}
-		r, err := newParquet(memory{bytes.NewReader(content)}, &spec, "f", nil)
-		if err != nil {
-			return
-		}
-		r.blind = blind
-		var b table.Block
-		for range 100 {
-			if err = r.Read(&b, 64); err != nil {
-				break
-			}
-			checkBlock(t, r.Fields(), &b)
-		}
-		if _, bad := errors.AsType[*table.RowError](err); err != nil && !bad && !errors.Is(err, io.EOF) && !strings.HasPrefix(err.Error(), "f: ") {
-			t.Errorf("an error without its file: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// FuzzLz4: any block unpacks within its bounds.
-func FuzzLz4(f *testing.F) {
-	f.Add([]byte("\x15a\x01\x00\x00"), uint16(100))
-	f.Add([]byte("\xf0\xff\xff"), uint16(9))
-	f.Fuzz(func(t *testing.T, packed []byte, size uint16) {
-		if n, err := unpackLz4(make([]byte, size), packed); n > int(size) {
-			t.Errorf("%d bytes in %d: %v", n, size, err)
-		}
-	})
 }

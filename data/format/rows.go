@@ -46,8 +46,8 @@ func (r *lineRows) Fields() []table.Field { return r.fields }
 
 // Read implements table.Reader.
 func (r *lineRows) Read(b *table.Block, n int) error {
-	begin(b, r.fields, r.location)
-	defer finish(b, r.fields)
+	b.Reset(r.fields, r.location)
+	defer b.Finish(r.fields)
 	for r.err == nil && b.Rows < n {
 		text, line, err := r.next()
 		if err != nil {
@@ -58,7 +58,7 @@ func (r *lineRows) Read(b *table.Block, n int) error {
 			continue
 		}
 		if column, reason := r.parser.parse(b.Columns, b.Rows, text); reason != "" {
-			cut(b, r.fields, b.Rows)
+			b.Cut(r.fields, b.Rows)
 			return r.rowError(line, column, reason)
 		}
 		b.Rows++
@@ -94,7 +94,7 @@ func (p *projection) Fields() []table.Field { return p.fields }
 // memory.
 func (p *projection) Read(b *table.Block, n int) error {
 	err := p.Reader.Read(&p.inner, n)
-	begin(b, p.fields, p.inner.File)
+	b.Reset(p.fields, p.inner.File)
 	b.Rows, b.First = p.inner.Rows, p.inner.First
 	b.Lines, p.inner.Lines = p.inner.Lines, b.Lines
 	for k, i := range p.index {
@@ -120,13 +120,7 @@ func token(line []byte) (word, rest []byte) {
 func finite(what string, text []byte) (v float64, reason string) {
 	v, ok := number.Double(text)
 	if !ok {
-		return 0, fmt.Sprintf("%s %s is not a finite number", what, quote(text))
+		return 0, fmt.Sprintf("%s %s is not a finite number", what, table.Quote(text))
 	}
 	return v, ""
-}
-
-// endList ends the row of a list column at the elements that it has.
-func endList(c *table.Column, elements int) {
-	c.Offsets = append(c.Offsets, elements)
-	present(c)
 }

@@ -86,7 +86,7 @@ func (p *vwParser) parse(columns []table.Column, rows int, line []byte) (column,
 	}
 	for i := range columns[vwFeatures:] {
 		c := &columns[vwFeatures+i]
-		endList(c, len(c.Integers))
+		c.EndList(len(c.Integers))
 	}
 	return "", ""
 }
@@ -114,18 +114,18 @@ func (p *vwParser) head(columns []table.Column, rows int, head []byte) (column, 
 		n++
 	}
 	if n > 2 {
-		return "", fmt.Sprintf("%s stands before the bar after label and weight: initial predictions and labels of several parts are not read", quote(words[2]))
+		return "", fmt.Sprintf("%s stands before the bar after label and weight: initial predictions and labels of several parts are not read", table.Quote(words[2]))
 	}
 	label := &columns[vwLabel]
 	if n == 0 {
-		missing(label, table.Number, rows)
+		label.AddMissing(table.Number, rows)
 	} else {
 		v, reason := finite("label", words[0])
 		if reason != "" {
 			return "label", reason
 		}
 		label.Numbers = append(label.Numbers, v)
-		present(label)
+		label.AddPresent()
 	}
 	weight := 1.
 	if n == 2 {
@@ -143,7 +143,7 @@ func (p *vwParser) head(columns []table.Column, rows int, head []byte) (column, 
 // tag appends the tag of a row.
 func (p *vwParser) tag(c *table.Column, rows int, tag []byte) (column, reason string) {
 	if len(tag) == 0 {
-		missing(c, table.Text, rows)
+		c.AddMissing(table.Text, rows)
 		return "", ""
 	}
 	if !utf8.Valid(tag) {
@@ -152,7 +152,7 @@ func (p *vwParser) tag(c *table.Column, rows int, tag []byte) (column, reason st
 	}
 	c.Bytes = append(c.Bytes, tag...)
 	c.Ends = append(c.Ends, len(c.Bytes))
-	present(c)
+	c.AddPresent()
 	return "", ""
 }
 
@@ -193,13 +193,13 @@ func (p *vwParser) column(name []byte, used bool) (i int, reason string) {
 	if p.namespaces != nil {
 		i = slices.Index(p.namespaces, string(name))
 		if i < 0 && used {
-			return 0, fmt.Sprintf("namespace %s is not declared%s", quote(name), nearest.Hint(string(name), p.namespaces))
+			return 0, fmt.Sprintf("namespace %s is not declared%s", table.Quote(name), nearest.Hint(string(name), p.namespaces))
 		}
 		return max(i, 0), ""
 	}
 	if p.numeric && used {
 		if p.seen && !bytes.Equal(p.first, name) {
-			return 0, fmt.Sprintf("namespaces %q and %s have numbers as names that mean different features: declare the namespaces", p.first, quote(name))
+			return 0, fmt.Sprintf("namespaces %q and %s have numbers as names that mean different features: declare the namespaces", p.first, table.Quote(name))
 		}
 		if !p.seen {
 			p.first, p.seen = bytes.Clone(name), true
@@ -212,18 +212,18 @@ func (p *vwParser) column(name []byte, used bool) (i int, reason string) {
 func (p *vwParser) feature(c *table.Column, space uint64, factor float64, word []byte) (reason string) {
 	name, value, ok := bytes.Cut(word, []byte{':'})
 	if len(name) == 0 {
-		return fmt.Sprintf("feature %s has no name", quote(word))
+		return fmt.Sprintf("feature %s has no name", table.Quote(word))
 	}
 	v := 1.
 	if ok {
 		if v, reason = finite("value", value); reason != "" {
-			return reason + fmt.Sprintf(" (feature %s)", quote(name))
+			return reason + fmt.Sprintf(" (feature %s)", table.Quote(name))
 		}
 	}
 	id := fnv(space, name)
 	if p.numeric {
 		if id, ok = unsigned(name); !ok {
-			return fmt.Sprintf("feature %s is not a whole number below 2^64, and numeric_ids says that names are numbers", quote(name))
+			return fmt.Sprintf("feature %s is not a whole number below 2^64, and numeric_ids says that names are numbers", table.Quote(name))
 		}
 	}
 	c.Integers = append(c.Integers, int64(id))

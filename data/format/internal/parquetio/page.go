@@ -1,4 +1,4 @@
-package format
+package parquetio
 
 import (
 	"bufio"
@@ -10,8 +10,6 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
-
-	"github.com/gangline/gangline/data/file"
 )
 
 const (
@@ -42,7 +40,7 @@ type pages struct {
 }
 
 // newPages begins to read a chunk. in is a buffer to use, nil for a new one.
-func newPages(f file.Random, chunk *format.ColumnMetaData, u *pageUnpacker, in *bufio.Reader) (*pages, error) {
+func newPages(f Random, chunk *format.ColumnMetaData, u *pageUnpacker, in *bufio.Reader) (*pages, error) {
 	size := f.Size()
 	start := chunk.DataPageOffset
 	if d := chunk.DictionaryPageOffset; d > 0 && d < start {

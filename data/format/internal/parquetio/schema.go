@@ -1,4 +1,4 @@
-package format
+package parquetio
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ import (
 	"github.com/gangline/gangline/data/table"
 )
 
-// parquetForm is what the values of a column are.
-type parquetForm int
+// form is what the values of a column are.
+type form int
 
 const (
-	formNone parquetForm = iota
+	formNone form = iota
 	formBool
 	formInteger  // 32 or 64 bits with sign; dates, times and timestamps too
 	formUnsigned // 32 or 64 bits without
@@ -32,11 +32,11 @@ const (
 	formUUID
 )
 
-// parquetLeaf is a column of a file, as its schema has it.
-type parquetLeaf struct {
+// leaf is a column of a file, as its schema has it.
+type leaf struct {
 	name     string
 	element  *format.SchemaElement
-	form     parquetForm
+	form     form
 	scale    float64 // of decimals: the power of ten to divide by
 	maxDef   int     // definition level of a value
 	list     bool
@@ -45,7 +45,7 @@ type parquetLeaf struct {
 }
 
 // field describes the column.
-func (l *parquetLeaf) field() table.Field {
+func (l *leaf) field() table.Field {
 	kind := table.Text
 	switch l.form { //nolint:exhaustive // the others are text
 	case formBool, formInteger, formUnsigned, formInt96:
@@ -64,7 +64,7 @@ func (l *parquetLeaf) field() table.Field {
 
 // declare changes the kind of a column to one that is declared: integers are
 // numbers too, and lists of integers may be ids.
-func (l *parquetLeaf) declare(f *table.Field, kind table.Kind) error {
+func (l *leaf) declare(f *table.Field, kind table.Kind) error {
 	whole := l.form >= formBool && l.form <= formInt96
 	if kind != f.Kind && (!whole || kind != table.Number || l.list) && (!whole || kind != table.Entries || !l.list) {
 		return fmt.Errorf("column %q is declared as %s, the file has %s", l.name, kind, f.Kind)
@@ -76,11 +76,11 @@ func (l *parquetLeaf) declare(f *table.Field, kind table.Kind) error {
 // schemaDepthMax bounds the nesting of a schema.
 const schemaDepthMax = 64
 
-// parquetLeaves lists the columns of a schema, which is a tree written down depth
+// leavesOf lists the columns of a schema, which is a tree written down depth
 // first.
-func parquetLeaves(schema []format.SchemaElement) ([]parquetLeaf, error) {
+func leavesOf(schema []format.SchemaElement) ([]leaf, error) {
 	w := schemaWalk{rest: schema}
-	if err := w.node(nil, parquetLeaf{}, 0, 0); err != nil {
+	if err := w.node(nil, leaf{}, 0, 0); err != nil {
 		return nil, err
 	}
 	if len(w.rest) > 0 {
@@ -91,7 +91,7 @@ func parquetLeaves(schema []format.SchemaElement) ([]parquetLeaf, error) {
 
 type schemaWalk struct {
 	rest   []format.SchemaElement
-	leaves []parquetLeaf
+	leaves []leaf
 	depth  int
 }
 
@@ -99,7 +99,7 @@ type schemaWalk struct {
 // what it inherits: levels, and whether it is in a list. lists counts the lists
 // around it; skip is the number of names that are no part of the path because
 // they only give a list its form.
-func (w *schemaWalk) node(path []string, above parquetLeaf, lists, skip int) error {
+func (w *schemaWalk) node(path []string, above leaf, lists, skip int) error {
 	if len(w.rest) == 0 || w.depth > schemaDepthMax {
 		return errors.New("the schema is cut off, or nested too deeply")
 	}
@@ -146,7 +146,7 @@ func isList(e *format.SchemaElement) bool {
 }
 
 // setForm decides what the values are.
-func (l *parquetLeaf) setForm(lists int) {
+func (l *leaf) setForm(lists int) {
 	e := l.element
 	l.scale = 1
 	switch e.Type.V {
@@ -179,7 +179,7 @@ func (l *parquetLeaf) setForm(lists int) {
 }
 
 // setBytes decides what byte arrays are.
-func (l *parquetLeaf) setBytes() {
+func (l *leaf) setBytes() {
 	l.form = formBytes
 	switch l.element.LogicalType.Value.(type) {
 	case *format.StringType, *format.EnumType, *format.JsonType:
@@ -216,7 +216,7 @@ func decimalScale(e *format.SchemaElement) (int32, bool) {
 }
 
 // integer returns a value of a whole form.
-func (l *parquetLeaf) integer(v parquet.Value) (i int64, reason string) {
+func (l *leaf) integer(v parquet.Value) (i int64, reason string) {
 	switch l.form { //nolint:exhaustive // the others are no whole numbers
 	case formBool:
 		if v.Boolean() {
@@ -253,7 +253,7 @@ func microseconds(t deprecated.Int96) (int64, string) {
 }
 
 // number returns a value of a form that is a number.
-func (l *parquetLeaf) number(v parquet.Value) (x float64, reason string) {
+func (l *leaf) number(v parquet.Value) (x float64, reason string) {
 	switch {
 	case l.form == formFloat && v.Kind() == parquet.Float:
 		return float64(v.Float()), ""
@@ -270,7 +270,7 @@ func (l *parquetLeaf) number(v parquet.Value) (x float64, reason string) {
 }
 
 // exact is the kind that keeps large whole numbers.
-func (l *parquetLeaf) exact() table.Kind {
+func (l *leaf) exact() table.Kind {
 	if l.list {
 		return table.Entries
 	}
@@ -278,7 +278,7 @@ func (l *parquetLeaf) exact() table.Kind {
 }
 
 // decimal returns the float64 nearest to a decimal.
-func (l *parquetLeaf) decimal(v parquet.Value) float64 {
+func (l *leaf) decimal(v parquet.Value) float64 {
 	switch v.Kind() { //nolint:exhaustive // decimals are of no other type
 	case parquet.Int32:
 		return float64(v.Int32()) / l.scale
@@ -295,13 +295,13 @@ func (l *parquetLeaf) decimal(v parquet.Value) float64 {
 }
 
 // appendText appends a value of a form that is text.
-func (l *parquetLeaf) appendText(to []byte, v parquet.Value) (text []byte, reason string) {
+func (l *leaf) appendText(to []byte, v parquet.Value) (text []byte, reason string) {
 	b := v.ByteArray()
 	switch {
 	case l.form == formUUID && len(b) == 16:
 		return fmt.Appendf(to, "%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), ""
 	case l.form == formText && !utf8.Valid(b):
-		return to, "text " + quote(b) + " is not UTF-8, as the schema says it is"
+		return to, "text " + table.Quote(b) + " is not UTF-8, as the schema says it is"
 	}
 	return append(to, b...), ""
 }

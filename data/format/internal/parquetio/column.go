@@ -1,4 +1,4 @@
-package format
+package parquetio
 
 import (
 	"bufio"
@@ -13,9 +13,9 @@ import (
 	"github.com/gangline/gangline/data/table"
 )
 
-// parquetColumn reads the values of a column of one row group after another.
-type parquetColumn struct {
-	parquetLeaf
+// column reads the values of a column of one row group after another.
+type column struct {
+	leaf
 	kind   table.Kind
 	index  int  // among the leaves of the schema
 	nan    bool // NaN is a missing value
@@ -32,7 +32,7 @@ type parquetColumn struct {
 const valuesAtOnce = 1024
 
 // begin opens the column in a row group.
-func (c *parquetColumn) begin(r *parquetReader, chunk *format.ColumnMetaData) (err error) {
+func (c *column) begin(r *Reader, chunk *format.ColumnMetaData) (err error) {
 	defer rescue(&err)
 	c.release()
 	if c.pages, err = newPages(r.f, chunk, &r.unpack, c.in); err != nil {
@@ -59,7 +59,7 @@ func rescue(err *error) {
 }
 
 // release gives back the page that was read last.
-func (c *parquetColumn) release() {
+func (c *column) release() {
 	if c.page != nil {
 		parquet.Release(c.page)
 		c.page, c.values = nil, nil
@@ -68,7 +68,7 @@ func (c *parquetColumn) release() {
 }
 
 // fill gets more values; more is false after the last of the row group.
-func (c *parquetColumn) fill() (more bool, err error) {
+func (c *column) fill() (more bool, err error) {
 	defer rescue(&err)
 	for {
 		if c.values != nil {
@@ -100,7 +100,7 @@ func (c *parquetColumn) fill() (more bool, err error) {
 }
 
 // peek returns the next value; ok is false after the last.
-func (c *parquetColumn) peek() (v parquet.Value, ok bool, err error) {
+func (c *column) peek() (v parquet.Value, ok bool, err error) {
 	if c.at == c.n {
 		if ok, err = c.fill(); !ok {
 			return v, false, err
@@ -110,7 +110,7 @@ func (c *parquetColumn) peek() (v parquet.Value, ok bool, err error) {
 }
 
 // row appends the next row to a column.
-func (c *parquetColumn) row(to *table.Column, rows int) (reason string, err error) {
+func (c *column) row(to *table.Column, rows int) (reason string, err error) {
 	v, ok, err := c.peek()
 	if err != nil {
 		return "", err
@@ -129,13 +129,13 @@ func (c *parquetColumn) row(to *table.Column, rows int) (reason string, err erro
 }
 
 // scalar appends a value that is a row.
-func (c *parquetColumn) scalar(to *table.Column, v parquet.Value, rows int) (reason string, err error) {
+func (c *column) scalar(to *table.Column, v parquet.Value, rows int) (reason string, err error) {
 	defer rescue(&err)
 	if v.DefinitionLevel() < c.maxDef || v.IsNull() {
-		missing(to, c.kind, rows)
+		to.AddMissing(c.kind, rows)
 		return "", nil
 	}
-	switch c.kind { //nolint:exhaustive // parquetLeaf.field makes no others without a list
+	switch c.kind { //nolint:exhaustive // leaf.field makes no others without a list
 	case table.Integer:
 		i, reason := c.integer(v)
 		to.Integers = append(to.Integers, i)
@@ -145,7 +145,7 @@ func (c *parquetColumn) scalar(to *table.Column, v parquet.Value, rows int) (rea
 	case table.Number:
 		x, reason := c.number(v)
 		if math.IsNaN(x) && c.nan {
-			missing(to, c.kind, rows)
+			to.AddMissing(c.kind, rows)
 			return "", nil
 		}
 		to.Numbers = append(to.Numbers, x)
@@ -159,7 +159,7 @@ func (c *parquetColumn) scalar(to *table.Column, v parquet.Value, rows int) (rea
 			return reason, nil
 		}
 	}
-	present(to)
+	to.AddPresent()
 	return "", nil
 }
 
@@ -172,14 +172,14 @@ func orFinite(reason string, x float64) string {
 }
 
 // elements appends a row that is a list, of which v is the first value.
-func (c *parquetColumn) elements(to *table.Column, v parquet.Value, rows int) (reason string, err error) {
+func (c *column) elements(to *table.Column, v parquet.Value, rows int) (reason string, err error) {
 	if v.DefinitionLevel() < c.listDef {
 		// One level below an element is the empty list; further below there is none.
 		if v.DefinitionLevel() == c.listDef-1 {
-			endList(to, to.Offsets[len(to.Offsets)-1])
+			to.EndList(to.Offsets[len(to.Offsets)-1])
 			return "", nil
 		}
-		missing(to, c.kind, rows)
+		to.AddMissing(c.kind, rows)
 		return "", nil
 	}
 	for i := 1; ; i++ {
@@ -200,21 +200,21 @@ func (c *parquetColumn) elements(to *table.Column, v parquet.Value, rows int) (r
 		c.at++
 	}
 	n := len(to.Numbers)
-	switch c.kind { //nolint:exhaustive // parquetLeaf.field makes no others with a list
+	switch c.kind { //nolint:exhaustive // leaf.field makes no others with a list
 	case table.Entries:
 		n = len(to.Integers)
 	case table.Texts:
 		n = len(to.Ends)
 	}
-	endList(to, n)
+	to.EndList(n)
 	return reason, nil
 }
 
 // element appends a value that is an element.
-func (c *parquetColumn) element(to *table.Column, v parquet.Value) (reason string, err error) {
+func (c *column) element(to *table.Column, v parquet.Value) (reason string, err error) {
 	defer rescue(&err)
 	null := v.DefinitionLevel() < c.maxDef || v.IsNull()
-	switch c.kind { //nolint:exhaustive // parquetLeaf.field makes no others with a list
+	switch c.kind { //nolint:exhaustive // leaf.field makes no others with a list
 	case table.Numbers:
 		x := math.NaN()
 		if !null {
@@ -241,7 +241,7 @@ func (c *parquetColumn) element(to *table.Column, v parquet.Value) (reason strin
 }
 
 // id returns a value as an id: any 64 bits.
-func (c *parquetColumn) id(v parquet.Value) (int64, string) {
+func (c *column) id(v parquet.Value) (int64, string) {
 	if c.form == formUnsigned && v.Kind() == parquet.Int64 {
 		return v.Int64(), ""
 	}
@@ -249,7 +249,7 @@ func (c *parquetColumn) id(v parquet.Value) (int64, string) {
 }
 
 // end demands that nothing is left of a row group.
-func (c *parquetColumn) end() error {
+func (c *column) end() error {
 	_, more, err := c.peek()
 	if err == nil && more {
 		err = errors.New("it has more values than the row group has rows")
