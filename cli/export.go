@@ -6,11 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/train"
 )
 
 func newExport(ext job.Extensions) *cobra.Command {
@@ -65,7 +66,7 @@ func export(c *cobra.Command, from, to string, m checkpoint.Mapping) error {
 	if err != nil {
 		return err
 	}
-	params, err := train.Parameters(at)
+	params, err := params.Read(at)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
-	"github.com/gangline/gangline/train"
 )
 
 const (
@@ -55,7 +56,7 @@ func gangline(t *testing.T, args ...string) (stderr string, status int) {
 }
 
 // trained runs a training and returns its report.
-func trained(t *testing.T, args ...string) train.Report {
+func trained(t *testing.T, args ...string) report.Report {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "out.json")
 	stderr, status := gangline(t, append(args, "--report", path, "--progress", "none")...)
@@ -66,7 +67,7 @@ func trained(t *testing.T, args ...string) train.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r train.Report
+	var r report.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/chart"
 	"github.com/gangline/gangline/metric"
-	"github.com/gangline/gangline/train"
 )
 
 // noPlots is what --plots is set to so that none are drawn.
@@ -57,7 +58,7 @@ func (f *trainFlags) checkPlots() error {
 }
 
 // writePlots draws the curves of a run. One without steps has none.
-func (f *trainFlags) writePlots(r *train.Report) error {
+func (f *trainFlags) writePlots(r *report.Report) error {
 	panels := panelsOf(r)
 	if len(panels) == 0 {
 		return nil
@@ -73,7 +74,7 @@ func (f *trainFlags) writePlots(r *train.Report) error {
 
 // panelsOf are the diagrams of a report: loss of training and tests, a metric, the
 // learning rate.
-func panelsOf(r *train.Report) []chart.Panel {
+func panelsOf(r *report.Report) []chart.Panel {
 	loss, rate := chart.Panel{Title: "loss", Zoom: true}, chart.Panel{Title: "learning rate", Log: true}
 	var others []chart.Panel
 	for _, c := range r.Curves {

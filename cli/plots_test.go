@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/metric"
-	"github.com/gangline/gangline/train"
 )
 
 // Curves are drawn beside the report, or where --plots says, or not at all; they
@@ -79,14 +80,14 @@ func TestPlots(t *testing.T) {
 // The panels of a report: tests beside training, the metric by its name, the best.
 func TestPanels(t *testing.T) {
 	p := []metric.Point{{Step: 1, Value: 2}, {Step: 2, Value: 1}}
-	r := &train.Report{}
+	r := &report.Report{}
 	r.Curves = []metric.Curve{{Name: "loss", Points: p}, {Name: "test_loss", Points: p[:1]}, {Name: "rmse", Points: p}, {Name: "lr", Points: p}}
-	r.Best = &train.Best{Step: 7}
+	r.Best = &report.Best{Step: 7}
 	panels := panelsOf(r)
 	if len(panels) != 3 || len(panels[0].Lines) != 2 || panels[0].Mark != 7 || panels[1].Title != "rmse" || panels[2].Lines[0].Y[1] != 1 {
 		t.Errorf("%+v", panels)
 	}
-	if panels := panelsOf(&train.Report{}); len(panels) != 0 {
+	if panels := panelsOf(&report.Report{}); len(panels) != 0 {
 		t.Errorf("of nothing: %+v", panels)
 	}
 }

@@ -10,12 +10,13 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"golang.org/x/term"
 
 	"github.com/gangline/gangline/cli/live"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/train"
 )
 
 // plainEvery is the least time between two plain lines without a metric.
@@ -137,7 +138,7 @@ func (v *withoutVerdicts) Write(line []byte) (int, error) {
 }
 
 // printTable writes the closing table.
-func printTable(w io.Writer, r *train.Report) {
+func printTable(w io.Writer, r *report.Report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("job", "%s, %s, %s", r.Job, r.Strategy.Kind, ranksText(r.Strategy.Workers, r.Strategy.Servers))

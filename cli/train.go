@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gangline/gangline/checkpoint"
@@ -273,13 +275,13 @@ func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, st
 
 // close writes report and trace, and the closing table.
 func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, wall time.Duration, stdout io.Writer) error {
-	ranks := make([]train.RankReport, len(texts))
+	ranks := make([]report.Rank, len(texts))
 	for r, text := range texts {
 		if err := json.Unmarshal(text, &ranks[r]); err != nil {
 			return fmt.Errorf("the report of rank %d: %w", r, err)
 		}
 	}
-	report, err := train.NewReport(j, versionText(), ranks)
+	report, err := report.New(j.Name, train.StrategyOf(j), versionText(), ranks)
 	if err != nil {
 		return err
 	}

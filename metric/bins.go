@@ -66,7 +66,7 @@ func (b *Bins) Calibration() *Calibration {
 	if weight == 0 || b.Bad {
 		return nil
 	}
-	c.Ratio, c.Error = finite(predicted/observed), finite(gap/weight)
+	c.Ratio, c.Error = Finite(predicted/observed), Finite(gap/weight)
 	return c
 }
 

@@ -24,7 +24,7 @@ type Curve struct {
 // Add takes the value after so many steps; steps ascend. Values of weight 0 leave
 // no trace.
 func (c *Curve) Add(step int64, value, weight float64) {
-	if !(weight > 0) || finite(value) == nil {
+	if !(weight > 0) || Finite(value) == nil {
 		return
 	}
 	n := len(c.Points)

@@ -171,8 +171,8 @@ func Better(name string, a, b, delta float64) bool {
 	return a < b-delta
 }
 
-// finite leaves out what is not a number.
-func finite(v float64) *float64 {
+// Finite leaves out what is not a number, which JSON cannot say.
+func Finite(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}

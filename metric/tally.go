@@ -72,13 +72,13 @@ func (b *Binary) Into(r *Result) {
 	if b.Sums.into(r); r.Rows == 0 {
 		return
 	}
-	r.AUC = finite(AUC(b.Scores, b.Labels, b.Weights))
+	r.AUC = Finite(AUC(b.Scores, b.Labels, b.Weights))
 	if len(b.Groups) == len(b.Scores) {
 		auc, used := GroupAUC(b.Groups, b.Scores, b.Labels, b.Weights)
-		r.GroupAUC, r.Groups = finite(auc), used
+		r.GroupAUC, r.Groups = Finite(auc), used
 	}
-	r.Threshold = finite(b.Threshold)
-	r.Precision, r.Recall, r.F1 = finite(b.Confusion.Precision()), finite(b.Confusion.Recall()), finite(b.Confusion.F1())
+	r.Threshold = Finite(b.Threshold)
+	r.Precision, r.Recall, r.F1 = Finite(b.Confusion.Precision()), Finite(b.Confusion.Recall()), Finite(b.Confusion.F1())
 	r.Calibration = b.Bins.Calibration()
 }
 
@@ -137,7 +137,7 @@ func (m *Multiclass) Into(r *Result) {
 	case !m.Tokens:
 		r.Calibration = m.Bins.Calibration()
 	case r.LogLoss != nil:
-		r.Perplexity = finite(math.Exp(*r.LogLoss))
+		r.Perplexity = Finite(math.Exp(*r.LogLoss))
 	}
 }
 
@@ -168,7 +168,7 @@ func (t *Regression) Merge(other Tally) {
 // Into implements Tally.
 func (t *Regression) Into(r *Result) {
 	r.Rows = t.Rows
-	r.RMSE = finite(math.Sqrt(t.Square / t.Weight))
+	r.RMSE = Finite(math.Sqrt(t.Square / t.Weight))
 }
 
 // Sums are those that classes need.
@@ -195,5 +195,5 @@ func (s *Sums) merge(o *Sums) {
 
 func (s *Sums) into(r *Result) {
 	r.Rows = s.Rows
-	r.LogLoss, r.Accuracy = finite(s.Loss/s.Weight), finite(s.Correct/s.Weight)
+	r.LogLoss, r.Accuracy = Finite(s.Loss/s.Weight), Finite(s.Correct/s.Weight)
 }

@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"math"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
@@ -238,7 +240,7 @@ func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64,
 	if w.backend, err = backend(j, 1); err != nil {
 		return nil, "", 0, err
 	}
-	state := NewState(m.setup.Step).paramsOnly(m.setup.Step)
+	state := params.New(m.setup.Step).Only(m.setup.Step)
 	if c != nil {
 		err = state.Restore(c)
 	} else if err = m.takeImport(); err == nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/gangline/gangline/internal/linediff"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/feature"
@@ -53,7 +55,7 @@ func samePipeline(was, is feature.Spec, dir string) error {
 		return nil
 	}
 	return &job.FieldError{Field: "data.features", Fix: fmt.Sprintf(
-		"%s was written with other features; what the job declares now differs:\n%s", dir, lineDiff(string(a), string(b)))}
+		"%s was written with other features; what the job declares now differs:\n%s", dir, linediff.Of(string(a), string(b)))}
 }
 
 // featuresDigest tells features apart; "" where there are none.

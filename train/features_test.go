@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/job"
@@ -65,7 +67,7 @@ func tableDir(t *testing.T) string {
 }
 
 // trainTable trains featuresJob over sockets.
-func trainTable(t *testing.T, dir string, j job.Job) ([]RankReport, []error) {
+func trainTable(t *testing.T, dir string, j job.Job) ([]report.Rank, []error) {
 	t.Helper()
 	return runAll(t, j, func(cfg *Config) { cfg.DataDir = dir })
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/data"
@@ -176,7 +178,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := NewState(setup.Step)
+	state := params.New(setup.Step)
 	shapes := map[string][]int{}
 	for _, p := range setup.Step.Params {
 		shapes[p.Var.Name] = p.Var.Shape

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/job"
 )
@@ -26,16 +28,16 @@ func setupFor(t *testing.T, j job.Job) *Setup {
 
 // exported writes the parameters of a run as a file of somebody else, under other
 // names, and returns it.
-func exported(t *testing.T, dir string, m checkpoint.Mapping) (file string, params State) {
+func exported(t *testing.T, dir string, m checkpoint.Mapping) (file string, state params.State) {
 	t.Helper()
 	c, _, err := checkpoint.Resolve(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if params, err = Parameters(c); err != nil {
+	if state, err = params.Read(c); err != nil {
 		t.Fatal(err)
 	}
-	tensors, err := m.Export(params)
+	tensors, err := m.Export(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func exported(t *testing.T, dir string, m checkpoint.Mapping) (file string, para
 	if err := checkpoint.WriteSafetensors(f, tensors, nil); err != nil {
 		t.Fatal(err)
 	}
-	return file, params
+	return file, state
 }
 
 // What any strategy trained, tables among it, is exported without its job and
@@ -60,7 +62,7 @@ func TestExportAndImport(t *testing.T) {
 	for i, s := range kinds {
 		dir := t.TempDir()
 		main := runMem(t, parse(t, text+"strategy: "+s+"\n", "checkpoint.dir="+dir), 0)
-		file, params := exported(t, dir, m)
+		file, state := exported(t, dir, m)
 		other := kinds[(i+1)%len(kinds)]
 		j := parse(t, text+"strategy: "+other+"\nimport: {path: "+file+", map: "+mapping+"}\n", "checkpoint.dir="+t.TempDir())
 		again, err := Evaluate(t.Context(), j, "", "")
@@ -73,7 +75,7 @@ func TestExportAndImport(t *testing.T) {
 		// A step of rate next to 0 leaves the parameters that a run began with.
 		j.Steps, j.Optimizer.LR, j.Epochs = 1, 1e-30, 1
 		begun := runMem(t, j, 0)
-		want, err := params.Digest(setupFor(t, j).Step)
+		want, err := state.Digest(setupFor(t, j).Step)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +99,7 @@ func TestImportIsOfTheJob(t *testing.T) {
 	m := &member{cfg: Config{Job: a}, setup: setupFor(t, a)}
 	seen := map[string]bool{}
 	for _, v := range []float32{0, 1} {
-		m.imported = NewState(m.setup.Step).paramsOnly(m.setup.Step)
+		m.imported = params.New(m.setup.Step).Only(m.setup.Step)
 		m.imported["w1"].F32()[0] = v
 		d, err := m.digest()
 		if err != nil || seen[d] {

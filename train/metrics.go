@@ -67,7 +67,7 @@ func (t *tally) result(scored bool) metric.Result {
 	if scored {
 		t.of.Into(&r)
 	}
-	r.Rows, r.Loss = t.Rows, finiteOrNil(t.Loss/t.Weight)
+	r.Rows, r.Loss = t.Rows, metric.Finite(t.Loss/t.Weight)
 	return r
 }
 

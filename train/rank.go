@@ -12,6 +12,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/exec"
@@ -56,7 +59,7 @@ func (c *Config) world() int { return c.Job.Strategy.Workers + c.Job.Strategy.Se
 
 // Run lives one rank's life: plan, join, connect, work, report. The first error
 // of any rank ends it; the error is then that first one.
-func Run(ctx context.Context, cfg Config) (*RankReport, error) {
+func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 	if cfg.Rank == 0 && cfg.Job.Checkpoint.Dir != "" {
 		release, err := claim(ctx, cfg.Job.Checkpoint.Dir)
 		if err != nil {
@@ -102,7 +105,7 @@ type member struct {
 	setup    *Setup
 	rows     *rows                  // workers only
 	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
-	imported State                  // parameters of the beginning; nil: those of the model
+	imported params.State           // parameters of the beginning; nil: those of the model
 	listener *sock.Listener
 	session  *coord.Session
 	report   func(coord.Progress)
@@ -235,13 +238,13 @@ func (m *member) peers() []int {
 
 // work does this rank's part and fills its report. Either context ends it: that
 // of the caller, or that of the session, when another rank failed.
-func (m *member) work(ctx context.Context) (*RankReport, error) {
+func (m *member) work(ctx context.Context) (*report.Rank, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	//nolint:contextcheck // ctx ends with the session's
 	stop := context.AfterFunc(m.session.Context(), func() { cancel(context.Cause(m.session.Context())) })
 	defer stop()
-	report := &RankReport{Rank: m.cfg.Rank, Role: m.cfg.role()}
+	report := &report.Rank{Rank: m.cfg.Rank, Role: m.cfg.role()}
 	do := m.serve
 	if m.rows != nil {
 		do = m.train

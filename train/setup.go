@@ -2,8 +2,8 @@
 // executor from boundary to boundary (evaluation, checkpoint, end) and reports.
 //
 // Reading order: setup.go (job to plan), rank.go (a rank's life), worker.go (the
-// loop), server.go, state.go (who holds parameters), save.go (checkpoints),
-// evaluate.go, report.go.
+// loop), server.go, holder.go (who holds parameters), save.go (checkpoints),
+// evaluate.go, stop.go, predict.go.
 package train
 
 import (

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
@@ -19,15 +21,6 @@ import (
 
 // shareTag carries the value of a test from rank 0 to the other workers.
 const shareTag = agreeTag + 1
-
-// Best says which test of a run was the best.
-type Best struct {
-	Metric string  `json:"metric"`
-	Value  float64 `json:"value"`
-	Step   int64   `json:"step"`
-	// Checkpoint is that of the best test, if it is kept.
-	Checkpoint string `json:"checkpoint,omitempty"`
-}
 
 // defined lists the metrics that a job's tests have; the first is what progress
 // lines show.
@@ -120,7 +113,7 @@ func (w *worker) lastTest(ctx context.Context, version int64) (best bool, err er
 		if w.tested, err = w.evaluate(ctx, version, w.rows.eval, true); err != nil {
 			return false, err
 		}
-		w.curves.test(version, &w.tested)
+		w.curves.Test(version, &w.tested)
 		var was metric.Patience
 		if w.patient != nil {
 			was = *w.patient
@@ -176,9 +169,9 @@ func (w *worker) share(ctx context.Context, v float64) (float64, error) {
 }
 
 // best is what the report says of the best test; nil if nobody judged.
-func (w *worker) best() *Best {
+func (w *worker) best() *report.Best {
 	if w.patient == nil || w.patient.Best == nil {
 		return nil
 	}
-	return &Best{Metric: w.patient.Metric, Value: *w.patient.Best, Step: w.patient.Step, Checkpoint: w.bestDir}
+	return &report.Best{Metric: w.patient.Metric, Value: *w.patient.Best, Step: w.patient.Step, Checkpoint: w.bestDir}
 }

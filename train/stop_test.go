@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/job"
 )
@@ -52,7 +54,7 @@ func TestEarlyStopping(t *testing.T) {
 				t.Errorf("the best checkpoint is %s of step %d with %v, the report has %+v", again.Checkpoint, again.Step, *again.Eval.LogLoss, best)
 			}
 			short := runMem(t, parse(t, stopJob+"strategy: "+s+"\n", "checkpoint.dir="+t.TempDir(), "eval.patience=0", fmt.Sprintf("steps=%d", main.Steps)), 0)
-			if short.ParamsSHA256 != main.ParamsSHA256 || short.Stopped != "" || *short.Best != (Best{"logloss", best.Value, best.Step, short.Best.Checkpoint}) {
+			if short.ParamsSHA256 != main.ParamsSHA256 || short.Stopped != "" || *short.Best != (report.Best{Metric: "logloss", Value: best.Value, Step: best.Step, Checkpoint: short.Best.Checkpoint}) {
 				t.Errorf("a run of as many steps has other parameters, or another best: %+v", short.Best)
 			}
 			if dirs, err := checkpoint.List(dir); err != nil || len(dirs) != 2 {

@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
@@ -38,7 +41,7 @@ type worker struct {
 	fingerprint data.Fingerprint
 	step        *exec.Exec
 	tests       map[data.Source]*tester
-	main        Summary
+	main        report.Summary
 	recent      recent
 	skipped     int   // steps in a row
 	hopeless    error // why the run gives up; it has called stop
@@ -49,11 +52,11 @@ type worker struct {
 	bestDir     string           // checkpoint of the best test
 	tested      metric.Result    // the last test, after so many steps
 	testedAt    int64
-	curves      curves
+	curves      report.Curves
 }
 
 // train is the life of a worker rank.
-func (m *member) train(ctx context.Context, report *RankReport) (err error) {
+func (m *member) train(ctx context.Context, report *report.Rank) (err error) {
 	w, err := m.newWorker()
 	if err != nil {
 		return fmt.Errorf("rank %d: %w", m.cfg.Rank, err)
@@ -107,7 +110,7 @@ func (m *member) newHolder() (holder, error) {
 		return newLocal(m.setup, m.cfg.Rank, m.from, m.imported)
 	}
 	client, err := m.client()
-	return &remote{setup: m.setup, rank: m.cfg.Rank, client: client, copies: State{}}, err
+	return &remote{setup: m.setup, rank: m.cfg.Rank, client: client, copies: params.State{}}, err
 }
 
 // executor binds a plan to rows of a source.
@@ -167,7 +170,7 @@ func (w *worker) pause(ctx context.Context, at int64) error {
 			return err
 		}
 		w.tested, w.testedAt = m, at
-		w.curves.test(at, &m)
+		w.curves.Test(at, &m)
 		if best, err = w.judge(ctx, at, &m); err != nil {
 			return err
 		}
@@ -199,7 +202,7 @@ func boundary(at, end int64, every ...int64) int64 {
 func due(at, every int64) bool { return every > 0 && at%every == 0 }
 
 // finish evaluates, saves, accounts and says goodbye.
-func (w *worker) finish(ctx context.Context, report *RankReport) error {
+func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 	version := w.main.Steps
 	best, err := w.lastTest(ctx, version)
 	if err != nil {
@@ -227,28 +230,28 @@ func (w *worker) finish(ctx context.Context, report *RankReport) error {
 }
 
 // mainReport is what rank 0 says for all: it looks at every parameter once.
-func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*MainReport, error) {
-	params, err := w.holder.params(ctx, version)
+func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*report.Main, error) {
+	state, err := w.holder.params(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	m := &MainReport{Summary: w.main, Params: countParams(w.setup.Step)}
+	m := &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
 	if m.TrainLoss = trainLoss; trainLoss != nil {
-		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*params.squareNorm(w.setup.Step))
+		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))
 	}
 	m.Checkpoint, m.Best = w.saved, w.best()
-	m.Curves = w.curves.all(w.setup.Job.Optimizer.Scaled(w.setup.Job.Batch))
+	m.Curves = w.curves.All(w.setup.Job.Optimizer.Scaled(w.setup.Job.Batch))
 	if m.Seconds > 0 {
 		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
 	}
-	m.ParamsSHA256, err = params.Digest(w.setup.Step)
+	m.ParamsSHA256, err = state.Digest(w.setup.Step)
 	return m, err
 }
 
 // stepTime adds up where the time of the steps went.
-func (w *worker) stepTime() *StepTime {
+func (w *worker) stepTime() *report.StepTime {
 	t, _ := w.step.Times()
-	return &StepTime{
+	return &report.StepTime{
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
 		Wait: t.Wait.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
 	}
@@ -289,7 +292,7 @@ func (w *worker) onStep(step int64, r exec.Result) {
 		w.skipped = 0
 		w.recent.loss += r.Loss
 		w.recent.weight += r.Weight
-		w.curves.loss.Add(step+1, r.Loss/r.Weight, r.Weight)
+		w.curves.Loss.Add(step+1, r.Loss/r.Weight, r.Weight)
 	}
 	now := time.Now()
 	if w.recent.since.IsZero() {
@@ -352,4 +355,10 @@ func backend(j job.Job, workers int) (compute.Backend, error) {
 		}
 	}
 	return nil, &job.FieldError{Field: "backend", Fix: fmt.Sprintf("there is no backend %q", j.Backend)}
+}
+
+// StrategyOf is what a report says of how a job is spread.
+func StrategyOf(j job.Job) report.Strategy {
+	s := j.Strategy
+	return report.Strategy{Kind: s.Kind, Workers: s.Workers, Servers: s.Servers, Consistency: s.Consistency.Kind}
 }

@@ -1,12 +1,10 @@
-package train
+// Package linediff shows people how two texts of some lines differ.
+package linediff
 
-import (
-	"math"
-	"strings"
-)
+import "strings"
 
-// lineDiff lists the lines that only one of two texts has.
-func lineDiff(was, is string) string {
+// Of lists the lines that only one of two texts has.
+func Of(was, is string) string {
 	var b strings.Builder
 	only := func(mark, a, other string) {
 		have := map[string]bool{}
@@ -22,12 +20,4 @@ func lineDiff(was, is string) string {
 	only("  was ", was, is)
 	only("  is  ", is, was)
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// finiteOrNil leaves out what JSON cannot say.
-func finiteOrNil(v float64) *float64 {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return nil
-	}
-	return &v
 }

@@ -1,42 +1,39 @@
-package train
+// Package report holds what a run says of itself at its end: the JSON object of
+// --report, and the parts of it that the ranks give.
+package report
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/gangline/gangline/graph"
-	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/optim"
-	"github.com/gangline/gangline/tensor"
 )
 
 // Report is what --report writes: everything a script would want of a run.
 type Report struct {
-	Job      string      `json:"job"`
-	Version  string      `json:"version"`
-	Strategy StrategyOut `json:"strategy"`
-	Ranks    int         `json:"ranks"`
+	Job      string   `json:"job"`
+	Version  string   `json:"version"`
+	Strategy Strategy `json:"strategy"`
+	Ranks    int      `json:"ranks"`
 	Summary
-	Params         int64        `json:"params"` // elements of all parameters
-	ParamsSHA256   string       `json:"params_sha256"`
-	BytesSent      int64        `json:"bytes_sent"` // payload, all ranks
-	BytesReceived  int64        `json:"bytes_received"`
-	MessagesSent   int64        `json:"messages_sent"`
-	PeakRSSBytes   int64        `json:"peak_rss_bytes"` // of the largest rank
-	StepTime       []StepTime   `json:"step_time"`      // a rank
-	Gradients      Gradients    `json:"gradients"`
-	PerRank        []RankReport `json:"per_rank"`
-	Restarts       []string     `json:"restarts,omitempty"` // why, each time
-	WallSeconds    float64      `json:"wall_seconds"`       // start of the launcher to its end
-	BadRowsSkipped int          `json:"bad_rows_skipped"`
+	Params         int64      `json:"params"` // elements of all parameters
+	ParamsSHA256   string     `json:"params_sha256"`
+	BytesSent      int64      `json:"bytes_sent"` // payload, all ranks
+	BytesReceived  int64      `json:"bytes_received"`
+	MessagesSent   int64      `json:"messages_sent"`
+	PeakRSSBytes   int64      `json:"peak_rss_bytes"` // of the largest rank
+	StepTime       []StepTime `json:"step_time"`      // a rank
+	Gradients      Gradients  `json:"gradients"`
+	PerRank        []Rank     `json:"per_rank"`
+	Restarts       []string   `json:"restarts,omitempty"` // why, each time
+	WallSeconds    float64    `json:"wall_seconds"`       // start of the launcher to its end
+	BadRowsSkipped int        `json:"bad_rows_skipped"`
 }
 
-// StrategyOut is how the step was spread.
-type StrategyOut struct {
+// Strategy is how the step was spread.
+type Strategy struct {
 	Kind        string `json:"kind"`
 	Workers     int    `json:"workers"`
 	Servers     int    `json:"servers"`
@@ -71,6 +68,15 @@ type Summary struct {
 	Curves []metric.Curve `json:"curves,omitempty"`
 }
 
+// Best says which test of a run was the best.
+type Best struct {
+	Metric string  `json:"metric"`
+	Value  float64 `json:"value"`
+	Step   int64   `json:"step"`
+	// Checkpoint is that of the best test, if it is kept.
+	Checkpoint string `json:"checkpoint,omitempty"`
+}
+
 // StepTime says where a rank's time in training steps went, in seconds. The
 // parts overlap: communication and input may hide behind compute.
 type StepTime struct {
@@ -91,15 +97,16 @@ type Gradients struct {
 	Pending int64 `json:"pending"`
 }
 
-func (g *Gradients) add(o Gradients) {
+// Add adds the contributions of others.
+func (g *Gradients) Add(o Gradients) {
 	g.Pushed += o.Pushed
 	g.Applied += o.Applied
 	g.Dropped += o.Dropped
 	g.Pending += o.Pending
 }
 
-// RankReport is what one rank says of itself.
-type RankReport struct {
+// Rank is what one rank says of itself.
+type Rank struct {
 	Rank             int       `json:"rank"`
 	Role             string    `json:"role"` // worker, server
 	BytesSent        int64     `json:"bytes_sent"`
@@ -111,24 +118,21 @@ type RankReport struct {
 	Gradients        Gradients `json:"gradients"`
 	BadRows          int       `json:"bad_rows"`
 	// Main is of rank 0 only.
-	Main *MainReport `json:"main,omitempty"`
+	Main *Main `json:"main,omitempty"`
 }
 
-// MainReport is rank 0's part of the closing report.
-type MainReport struct {
+// Main is rank 0's part of the closing report.
+type Main struct {
 	Summary
 	Params       int64  `json:"params"`
 	ParamsSHA256 string `json:"params_sha256"`
 }
 
-// NewReport puts the reports of all ranks together. It fails if rank 0's is
+// New puts the reports of all ranks together. It fails if rank 0's is
 // not among them.
-func NewReport(j job.Job, version string, ranks []RankReport) (*Report, error) {
+func New(name string, s Strategy, version string, ranks []Rank) (*Report, error) {
 	r := &Report{
-		Job: j.Name, Version: version, Ranks: len(ranks),
-		Strategy: StrategyOut{
-			Kind: j.Strategy.Kind, Workers: j.Strategy.Workers, Servers: j.Strategy.Servers, Consistency: j.Strategy.Consistency.Kind,
-		},
+		Job: name, Version: version, Ranks: len(ranks), Strategy: s,
 		StepTime: []StepTime{},
 	}
 	for _, k := range ranks {
@@ -136,7 +140,7 @@ func NewReport(j job.Job, version string, ranks []RankReport) (*Report, error) {
 		r.BytesReceived += k.BytesReceived
 		r.MessagesSent += k.MessagesSent
 		r.PeakRSSBytes = max(r.PeakRSSBytes, k.PeakRSSBytes)
-		r.Gradients.add(k.Gradients)
+		r.Gradients.Add(k.Gradients)
 		r.BadRowsSkipped = max(r.BadRowsSkipped, k.BadRows)
 		if k.StepTime != nil {
 			r.StepTime = append(r.StepTime, *k.StepTime)
@@ -153,36 +157,15 @@ func NewReport(j job.Job, version string, ranks []RankReport) (*Report, error) {
 	return r, nil
 }
 
-// digestOf hashes all parameters of a step in order.
-func digestOf(step *graph.Step, param func(name string) (*tensor.Tensor, error)) (string, error) {
-	h := sha256.New()
-	for i := range step.Params {
-		t, err := param(step.Params[i].Var.Name)
-		if err != nil {
-			return "", err
-		}
-		h.Write(t.Bytes())
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// countParams is the number of elements of all parameters.
-func countParams(step *graph.Step) int64 {
-	var n int64
-	for i := range step.Params {
-		n += int64(step.Params[i].Var.Shape.Elems())
-	}
-	return n
-}
-
-// curves collects what rank 0 sees of the course of a run.
-type curves struct {
-	loss  metric.Curve
+// Curves collects what rank 0 sees of the course of a run.
+type Curves struct {
+	// Loss takes the mean loss of every step.
+	Loss  metric.Curve
 	tests []metric.Curve // the loss, and the metric that progress lines show
 }
 
-// test takes the result of a test after so many steps.
-func (c *curves) test(step int64, r *metric.Result) {
+// Test takes the result of a test after so many steps.
+func (c *Curves) Test(step int64, r *metric.Result) {
 	name, value := r.Main()
 	if c.tests == nil {
 		c.tests = []metric.Curve{{Name: "test_loss"}, {Name: name}}
@@ -195,14 +178,14 @@ func (c *curves) test(step int64, r *metric.Result) {
 	}
 }
 
-// all are the curves that have points, and the learning rate at the steps of the
+// All are the curves that have points, and the learning rate at the steps of the
 // loss.
-func (c *curves) all(rule optim.Rule) []metric.Curve {
-	c.loss.Name = "loss"
+func (c *Curves) All(rule optim.Rule) []metric.Curve {
+	c.Loss.Name = "loss"
 	rate := metric.Curve{Name: "lr"}
-	for _, p := range c.loss.Points {
+	for _, p := range c.Loss.Points {
 		rate.Add(p.Step, rule.Rate(p.Step-1), 1)
 	}
-	all := append([]metric.Curve{c.loss}, c.tests...)
+	all := append([]metric.Curve{c.Loss}, c.tests...)
 	return slices.DeleteFunc(append(all, rate), func(c metric.Curve) bool { return len(c.Points) == 0 })
 }

@@ -1,7 +1,12 @@
-package train
+// Package params holds the parameters of a model and the slots of its optimizer by
+// name: their initial values, as pieces of a checkpoint, and what tells two models
+// apart.
+package params
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"github.com/gangline/gangline/checkpoint"
@@ -13,25 +18,25 @@ import (
 // allreduce holds them.
 type State map[string]*tensor.Tensor
 
-// NewState makes all parameters and slots of a step with their initial values.
-func NewState(step *graph.Step) State {
+// New makes all parameters and slots of a step with their initial values.
+func New(step *graph.Step) State {
 	s := State{}
 	for i := range step.Params {
 		p := &step.Params[i]
 		t := tensor.New(p.Var.DType, p.Var.Shape...)
-		fillInit(t, p.Var, 0)
+		FillInit(t, p.Var, 0)
 		s[p.Var.Name] = t
 		for _, slot := range p.Slots {
 			t := tensor.New(slot.DType, slot.Shape...)
-			fillInit(t, slot, 0)
+			FillInit(t, slot, 0)
 			s[slot.Name] = t
 		}
 	}
 	return s
 }
 
-// fillInit writes initial values of a variable or slot, from element lo on.
-func fillInit(t *tensor.Tensor, v *graph.Node, lo int) {
+// FillInit writes initial values of a variable or slot, from element lo on.
+func FillInit(t *tensor.Tensor, v *graph.Node, lo int) {
 	switch {
 	case v.Op == graph.SlotVar && t.DType() == tensor.F32:
 		fillWith(t.F32(), float32(v.Attr.Value))
@@ -84,7 +89,7 @@ func (s State) tablePieces(nodes []*graph.Node) []checkpoint.Piece {
 	keys := []int64{}
 	for r := range rows {
 		for _, n := range nodes {
-			fillInit(fresh, n, r*dim)
+			FillInit(fresh, n, r*dim)
 			if !bytes.Equal(fresh.Bytes(), s[n.Name].Bytes()[r*width:(r+1)*width]) {
 				keys = append(keys, int64(r))
 				break
@@ -102,8 +107,8 @@ func (s State) tablePieces(nodes []*graph.Node) []checkpoint.Piece {
 	return pieces
 }
 
-// paramsOnly keeps the parameters and leaves the slots.
-func (s State) paramsOnly(step *graph.Step) State {
+// Only keeps the parameters and leaves the slots.
+func (s State) Only(step *graph.Step) State {
 	out := State{}
 	for i := range step.Params {
 		name := step.Params[i].Var.Name
@@ -112,8 +117,8 @@ func (s State) paramsOnly(step *graph.Step) State {
 	return out
 }
 
-// squareNorm is |p|² over all parameters, added in float64.
-func (s State) squareNorm(step *graph.Step) float64 {
+// SquareNorm is |p|² over all parameters, added in float64.
+func (s State) SquareNorm(step *graph.Step) float64 {
 	sum := 0.0
 	for i := range step.Params {
 		t := s[step.Params[i].Var.Name]
@@ -133,10 +138,30 @@ func (s State) squareNorm(step *graph.Step) float64 {
 // Digest is the SHA-256 of all parameters: their bytes, little-endian, in the
 // order of the graph. Two runs with equal digests have bit-identical parameters.
 func (s State) Digest(step *graph.Step) (string, error) {
-	return digestOf(step, func(name string) (*tensor.Tensor, error) {
-		if t := s[name]; t != nil {
-			return t, nil
+	h := sha256.New()
+	for i := range step.Params {
+		name := step.Params[i].Var.Name
+		t := s[name]
+		if t == nil {
+			return "", fmt.Errorf("no parameter %q", name)
 		}
-		return nil, fmt.Errorf("no parameter %q", name)
-	})
+		h.Write(t.Bytes())
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Begin replaces initial values by others, of the parameters that those have.
+func (s State) Begin(others State) {
+	for name, t := range others {
+		copy(s[name].Bytes(), t.Bytes())
+	}
+}
+
+// Count is the number of elements of all parameters.
+func Count(step *graph.Step) int64 {
+	var n int64
+	for i := range step.Params {
+		n += int64(step.Params[i].Var.Shape.Elems())
+	}
+	return n
 }
