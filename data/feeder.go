@@ -56,6 +56,11 @@ type Feeder struct {
 type boundInput struct {
 	InputSpec
 	column int
+	// lent is the tensor's memory while the source reads into it; room is how many
+	// elements it should have.
+	floats []float32
+	ints   []int64
+	room   int
 }
 
 // keyed is the distinct ids of one column.
@@ -85,7 +90,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 			if in.DType != tensor.I64 || in.Dims != 1 {
 				return nil, fmt.Errorf("data: an index cannot be %v with %d dims, want i64 with 1", in.DType, in.Dims)
 			}
-			f.inputs = append(f.inputs, boundInput{in, -1})
+			f.inputs = append(f.inputs, boundInput{InputSpec: in, column: -1})
 			continue
 		}
 		c := slices.IndexFunc(f.columns, func(c ColumnSpec) bool { return c.Name == in.Column })
@@ -95,7 +100,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 		if err := in.check(f.columns[c]); err != nil {
 			return nil, err
 		}
-		f.inputs = append(f.inputs, boundInput{in, c})
+		f.inputs = append(f.inputs, boundInput{InputSpec: in, column: c})
 		if k := &f.keyed[c]; (in.Part == partKeys || in.Part == partPos) && !k.wanted {
 			k.wanted, k.sorter = true, new(distinct.Sorter)
 		}
@@ -143,6 +148,10 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 	}
 	f.rows = f.order.RankRows(step, f.rank, f.ranks, f.rows)
 	f.first = f.order.RankStart(step, f.rank, f.ranks)
+	f.batch.Reset(0, len(f.columns))
+	for i := range f.inputs {
+		f.lend(&f.inputs[i], out[i])
+	}
 	if err := f.src.Read(f.rows, &f.batch); err != nil {
 		return fmt.Errorf("data: feed step %d: %w", step, err)
 	}
@@ -153,14 +162,38 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 	}
 	for i := range f.inputs {
 		in := &f.inputs[i]
-		if out[i].DType() != in.DType {
-			panic(fmt.Sprintf("data: %s of column %s was declared %v, fed into %v",
-				in.Part, in.Column, in.DType, out[i].DType()))
-		}
 		f.feed(in, out[i])
 	}
 	return f.warm(step)
 }
+
+// lend gives the batch the memory of a tensor to read a part of a column into, so that
+// nothing has to be copied, if the tensor is of the part's type.
+func (f *Feeder) lend(in *boundInput, t *tensor.Tensor) {
+	if t.DType() != in.DType {
+		panic(fmt.Sprintf("data: %s of column %s was declared %v, fed into %v", in.Part, in.Column, in.DType, t.DType()))
+	}
+	in.floats, in.ints = nil, nil
+	switch in.Part {
+	case partDense, partWeights:
+		if in.DType == tensor.F32 {
+			t.Resize(in.room)
+			in.floats = t.F32()
+			f.batch.Columns[in.column].Values = in.floats[:0]
+		}
+	case partOffsets:
+		t.Resize(in.room)
+		in.ints = t.I64()
+		f.batch.Columns[in.column].Offsets = in.ints[:0]
+	case partIDs:
+		t.Resize(in.room)
+		in.ints = t.I64()
+		f.batch.Columns[in.column].IDs = in.ints[:0]
+	}
+}
+
+// same reports whether a was read into b.
+func same[T any](a, b []T) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
 
 // warm loads blocks that later steps read, before they are waited for.
 func (f *Feeder) warm(step int64) error {
@@ -223,31 +256,40 @@ func (f *Feeder) feed(in *boundInput, t *tensor.Tensor) {
 	switch in.Part {
 	case partDense:
 		if in.Dims == 1 {
-			t.Resize(len(f.rows))
+			in.putFloats(t, col.Values, len(f.rows))
 		} else {
-			t.Resize(len(f.rows), f.columns[in.column].Dim)
+			in.putFloats(t, col.Values, len(f.rows), f.columns[in.column].Dim)
 		}
-		copyFloats(t, col.Values)
 	case partWeights:
-		t.Resize(len(col.Values))
-		copyFloats(t, col.Values)
+		in.putFloats(t, col.Values, len(col.Values))
 	case partOffsets:
-		copyInts(t, col.Offsets)
+		in.putInts(t, col.Offsets)
 	case partIDs:
-		copyInts(t, col.IDs)
+		in.putInts(t, col.IDs)
 	case partKeys:
-		copyInts(t, f.keyed[in.column].keys)
+		in.putInts(t, f.keyed[in.column].keys)
 	case partPos:
-		copyInts(t, f.keyed[in.column].pos)
+		in.putInts(t, f.keyed[in.column].pos)
 	}
 }
 
-func copyInts(t *tensor.Tensor, v []int64) {
+// putInts makes v the tensor's elements. They are there already if they were read
+// into its memory.
+func (in *boundInput) putInts(t *tensor.Tensor, v []int64) {
+	in.room = max(in.room, len(v)+len(v)/4)
 	t.Resize(len(v))
-	copy(t.I64(), v)
+	if !same(v, in.ints) {
+		copy(t.I64(), v)
+	}
 }
 
-func copyFloats(t *tensor.Tensor, v []float32) {
+// putFloats is putInts for floats, of either type.
+func (in *boundInput) putFloats(t *tensor.Tensor, v []float32, shape ...int) {
+	in.room = max(in.room, len(v)+len(v)/4)
+	t.Resize(shape...)
+	if same(v, in.floats) {
+		return
+	}
 	if t.DType() == tensor.F32 {
 		copy(t.F32(), v)
 		return

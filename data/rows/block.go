@@ -1,6 +1,9 @@
 package rows
 
-import "slices"
+import (
+	"runtime"
+	"slices"
+)
 
 // Packed is one column of some consecutive rows, as small as the rows allow. What
 // a column does not need stays nil.
@@ -208,6 +211,9 @@ func readDense(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []i
 	dim, mask := spec.Dim, 1<<shift-1
 	out.Values, out.Offsets, out.IDs = Resize(out.Values, len(at)*dim), out.Offsets[:0], out.IDs[:0]
 	for i, row := range at {
+		if i%group == 0 {
+			touchFloats(dim, column, blocks, shift, at[i:min(i+group, len(at))])
+		}
 		c := &blocks[row>>shift].Columns[column]
 		dst, from := out.Values[i*dim:(i+1)*dim], (row&mask)*dim
 		if c.Bytes == nil {
@@ -234,6 +240,9 @@ func readRagged(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []
 	out.IDs = Resize(out.IDs, int(total))
 	out.Values = Resize(out.Values, int(total))
 	for i, row := range at {
+		if i%group == 0 {
+			touchEntries(spec, column, blocks, shift, at[i:min(i+group, len(at))])
+		}
 		c := &blocks[row>>shift].Columns[column]
 		r := row & mask
 		lo, hi := c.start(spec, r), c.start(spec, r+1)
@@ -248,4 +257,53 @@ func readRagged(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []
 			Ones(out.Values[to : to+int64(hi-lo)])
 		}
 	}
+}
+
+// Rows of a batch are anywhere in memory: copying one would wait for every cache line
+// of it in turn. So the lines of a group of rows are loaded first, all at once, as
+// nothing but their number limits how many loads a core has under way.
+const (
+	group = 16
+	// line is how many elements of 4 bytes a cache line has.
+	line = 16
+)
+
+// touchEntries loads the cache lines of rows.
+func touchEntries(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int) {
+	mask, sum := 1<<shift-1, float32(0)
+	for _, row := range at {
+		c := &blocks[row>>shift].Columns[column]
+		r := row & mask
+		lo, hi := c.start(spec, r), c.start(spec, r+1)
+		ids := c.IDs[lo:hi]
+		for j := 0; j < len(ids); j += line {
+			sum += float32(ids[j])
+		}
+		if c.Values == nil {
+			continue
+		}
+		values := c.Values[lo:hi]
+		for j := 0; j < len(values); j += line {
+			sum += values[j]
+		}
+	}
+	runtime.KeepAlive(sum)
+}
+
+// touchFloats loads the cache lines of rows of a dense column.
+func touchFloats(dim, column int, blocks []*Block, shift uint, at []int) {
+	mask, sum := 1<<shift-1, float32(0)
+	for _, row := range at {
+		c := &blocks[row>>shift].Columns[column]
+		from := (row & mask) * dim
+		if c.Bytes != nil {
+			sum += float32(c.Bytes[from])
+			continue
+		}
+		values := c.Values[from : from+dim]
+		for j := 0; j < len(values); j += line {
+			sum += values[j]
+		}
+	}
+	runtime.KeepAlive(sum)
 }
