@@ -115,6 +115,13 @@ func TestDataStats(t *testing.T) {
 	if s := of(table); s.Rows != 3 || s.Columns[0].Numbers == nil || s.Columns[0].Numbers.Mean != 2 || s.Columns[1].Missing != 1 || s.Columns[1].Distinct != 2 {
 		t.Errorf("%+v", s)
 	}
+	tableJob := filepath.Join(dir, "t.yaml")
+	if err := os.WriteFile(tableJob, []byte("model: {kind: linear}\noptimizer: {kind: sgd, lr: 0.1}\ndata: {label: {column: age}, train: {format: csv, path: t.csv, header: true}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := of(table), of(tableJob); fmt.Sprint(a.Columns[1]) != fmt.Sprint(b.Columns[1]) || b.Columns[1].Name != "city" {
+		t.Errorf("the file: %+v, the job: %+v", a, b)
+	}
 	if _, errs, status := invoke(t, "data", "stats", table, "--eval"); status != exitRequest || !strings.Contains(errs, "is a data file") {
 		t.Errorf("status %d: %s", status, errs)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/data/format"
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/draft"
@@ -66,12 +67,39 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 	if err != nil {
 		return nil, err
 	}
+	if from := j.Data.Train; from.IsTable() {
+		if eval {
+			from = j.Data.Eval
+		}
+		return tableStats(ctx, from, c.dataDir)
+	}
 	src, err := train.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
 	if err != nil {
 		return nil, err
 	}
 	t, err := stats.OfSource(ctx, src)
 	return t, errors.Join(err, src.Close())
+}
+
+// tableStats reads the columns of a job's file as they are, before features are
+// made of them. Malformed rows are counted.
+func tableStats(ctx context.Context, s job.Source, dataDir string) (*stats.Table, error) {
+	if s.Format == "" {
+		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
+	}
+	paths, err := file.Expand(ctx, dataDir, []string{s.Path})
+	if err != nil {
+		return nil, requestError{err}
+	}
+	in, err := format.Open(ctx, format.Spec{
+		Format: s.Format, Paths: paths, Columns: s.Types, Missing: s.Missing, Suffix: s.Suffix, Header: s.Header, Names: s.Columns,
+		Delimiter: s.Delimiter, NoQuotes: s.NoQuotes, Encoding: s.Encoding, Namespaces: s.Namespaces, NumericIDs: s.NumericIDs,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t, err := stats.OfTable(ctx, in)
+	return t, errors.Join(err, in.Close())
 }
 
 // isJob reports whether a name is that of a job file.

@@ -35,3 +35,18 @@ func TestPathsAndValues(t *testing.T) {
 		t.Errorf("of no field: %v", v)
 	}
 }
+
+// The column of data.group is that of the AUC within groups, of models that have one.
+func TestGroupIsOfTests(t *testing.T) {
+	const text = "optimizer: {kind: sgd, lr: 0.1}\ndata: {group: user, label: {column: y}, train: {format: csv, path: a}}\n"
+	for model, want := range map[string]string{"{kind: logistic}": "group", "{kind: softmax, classes: 3}": ""} {
+		j, err := job.Parse("test", []byte("model: "+model+"\n"+text), nil)
+		if err != nil || j.Eval.Group != want {
+			t.Errorf("%s: group %q, %v", model, j.Eval.Group, err)
+		}
+	}
+	j, err := job.Parse("test", []byte("model: {kind: logistic}\n"+text), []string{"eval.group=num.0"})
+	if err != nil || j.Eval.Group != "num.0" {
+		t.Errorf("what is said does not count: %q, %v", j.Eval.Group, err)
+	}
+}

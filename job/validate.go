@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/optim"
@@ -23,6 +24,9 @@ const (
 	// MaxThreads bounds the threads of a worker.
 	MaxThreads = 1024
 )
+
+// groupColumn is what data.group becomes (data.GroupColumn).
+const groupColumn = "group"
 
 // complete fills in defaults that depend on other fields.
 func (j *Job) complete() {
@@ -41,6 +45,9 @@ func (j *Job) complete() {
 	}
 	j.Data.completeIntake()
 	j.Data.complete()
+	if j.Eval.Group == "" && j.Data.Group != "" && j.Task() == graph.Binary {
+		j.Eval.Group = groupColumn
+	}
 	j.Optimizer.Custom = j.Extensions.Rule(j.Optimizer.Kind)
 	if c := &j.Optimizer.Schedule; c.Kind == optim.Cosine && c.Steps == 0 {
 		c.Steps = j.Steps
