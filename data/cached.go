@@ -79,6 +79,9 @@ func (c *cached) Layout() (block, window int) { return 1 << c.file.Shift, c.wind
 // Warm implements Blocked.
 func (c *cached) Warm(block int) error {
 	_, err := c.pool.Get(block)
+	if err == nil {
+		c.pool.Put(block)
+	}
 	return err
 }
 
@@ -90,7 +93,7 @@ func (c *cached) Read(at []int, b *Batch) error {
 	}
 	p := c.room.Get().(*pins)
 	defer c.room.Put(p)
-	defer p.release()
+	defer p.release(c.pool)
 	most := max(1, int(c.limit)/c.block)
 	first := 0
 	for i, row := range at {
@@ -100,7 +103,7 @@ func (c *cached) Read(at []int, b *Batch) error {
 		}
 		if len(p.touched) == most {
 			c.part(p, at[first:i], first == 0, b)
-			p.release()
+			p.release(c.pool)
 			first = i
 		}
 		block, err := c.pool.Get(n)
@@ -125,9 +128,10 @@ func (c *cached) part(p *pins, at []int, whole bool, b *Batch) {
 }
 
 // release lets the pool's blocks go.
-func (p *pins) release() {
+func (p *pins) release(pool *cache.Pool) {
 	for _, n := range p.touched {
 		p.blocks[n] = nil
+		pool.Put(n)
 	}
 	p.touched = p.touched[:0]
 }

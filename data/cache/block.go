@@ -117,15 +117,15 @@ func (d *decoder) take(n int) []byte {
 	return b
 }
 
-// decode makes a block of n rows of its bytes. Memory is that of the result, which
-// is at most four times as large as the bytes.
-func decode(src []byte, specs []rows.ColumnSpec, n int) (*rows.Block, error) {
+// decode makes a block of n rows of its bytes, in the memory of b. Memory is that of
+// the result, which is at most four times as large as the bytes.
+func decode(src []byte, specs []rows.ColumnSpec, n int, b *rows.Block) error {
 	d := decoder{rest: src}
-	b := &rows.Block{Rows: n, Columns: make([]rows.Packed, len(specs))}
+	b.Rows, b.Columns = n, rows.Resize(b.Columns, len(specs))
 	for i := range specs {
 		h := d.take(columnBytes)
 		if d.err != nil {
-			return nil, d.err
+			return d.err
 		}
 		elements := int(binary.LittleEndian.Uint32(h[4:]))
 		c, spec := &b.Columns[i], &specs[i]
@@ -135,10 +135,10 @@ func decode(src []byte, specs []rows.ColumnSpec, n int) (*rows.Block, error) {
 		case form == formBytes && spec.Kind == rows.DenseColumn && elements == n*spec.Dim && h[1] == 1:
 			c.Table = new([256]float32)
 			d.floats(c.Table[:])
-			c.Bytes = append([]byte{}, d.take(elements)...)
+			c.Values, c.Bytes = c.Values[:0], append(c.Bytes[:0], d.take(elements)...)
 		case form == formFloats && spec.Kind == rows.DenseColumn && elements == n*spec.Dim && h[1] == 4:
 			if raw := d.take(4 * elements); d.err == nil {
-				c.Values = floats(raw)
+				c.Values = floats(c.Values, raw)
 			}
 		default:
 			d.err = bad("column %q has the form %d with %d elements in %d rows", spec.Name, form, elements, n)
@@ -147,13 +147,13 @@ func decode(src []byte, specs []rows.ColumnSpec, n int) (*rows.Block, error) {
 			d.err = bad("column %q is dense and has weights or lengths", spec.Name)
 		}
 		if d.err != nil {
-			return nil, d.err
+			return d.err
 		}
 	}
 	if len(d.rest) > 0 {
-		return nil, bad("%d bytes stand behind its columns", len(d.rest))
+		return bad("%d bytes stand behind its columns", len(d.rest))
 	}
-	return b, nil
+	return nil
 }
 
 func (d *decoder) floats(into []float32) {
@@ -166,9 +166,9 @@ func (d *decoder) floats(into []float32) {
 	}
 }
 
-// floats turns bytes into as many float32 as they hold.
-func floats(raw []byte) []float32 {
-	v := make([]float32, len(raw)/4)
+// floats turns bytes into as many float32 as they hold, in the memory of v.
+func floats(v []float32, raw []byte) []float32 {
+	v = sized(v, len(raw)/4)
 	for i := range v {
 		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[:4]))
 		raw = raw[4:]
@@ -188,7 +188,7 @@ func (d *decoder) entries(c *rows.Packed, spec *rows.ColumnSpec, h []byte, n, el
 		return
 	}
 	if raw := d.take(n * lengths); lengths > 0 && d.err == nil {
-		if c.Offsets = offsets(raw, n, lengths); c.Offsets == nil || int(c.Offsets[n]) != elements {
+		if c.Offsets = offsets(c.Offsets, raw, n, lengths); c.Offsets == nil || int(c.Offsets[n]) != elements {
 			d.err = bad("the rows of column %q do not add up to its %d entries", spec.Name, elements)
 			return
 		}
@@ -197,14 +197,16 @@ func (d *decoder) entries(c *rows.Packed, spec *rows.ColumnSpec, h []byte, n, el
 	if d.err != nil {
 		return
 	}
-	if c.IDs = ids(raw, elements, w); !below(c.IDs, spec.Dim) {
+	if c.IDs = ids(c.IDs, raw, elements, w); !below(c.IDs, spec.Dim) {
 		d.err = bad("column %q has an id that is not in [0,%d)", spec.Name, spec.Dim)
 		return
 	}
-	if weights == eachItsOwn {
-		if raw := d.take(4 * elements); d.err == nil {
-			c.Values = floats(raw)
-		}
+	if weights == allOnes {
+		c.Values = nil
+		return
+	}
+	if raw := d.take(4 * elements); d.err == nil {
+		c.Values = floats(c.Values, raw)
 	}
 }
 
@@ -217,9 +219,11 @@ func below(ids []int32, dim int) bool {
 	return len(ids) == 0 || uint64(most) < uint64(dim)
 }
 
-// offsets adds lengths up; nil if they are too many.
-func offsets(raw []byte, n, width int) []int32 {
-	out, total := make([]int32, n+1), int64(0)
+// offsets adds lengths up, in the memory of out; nil if they are too many.
+func offsets(out []int32, raw []byte, n, width int) []int32 {
+	total := int64(0)
+	out = sized(out, n+1)
+	out[0] = 0
 	for i := range n {
 		v := uint32(0)
 		for j, b := range raw[i*width : (i+1)*width] {
@@ -233,9 +237,9 @@ func offsets(raw []byte, n, width int) []int32 {
 	return out
 }
 
-// ids widens n numbers of some bytes each.
-func ids(raw []byte, n, width int) []int32 {
-	out := make([]int32, n)
+// ids widens n numbers of some bytes each, in the memory of out.
+func ids(out []int32, raw []byte, n, width int) []int32 {
+	out = sized(out, n)
 	switch width {
 	case 1:
 		for i, b := range raw[:n] {
@@ -258,4 +262,13 @@ func ids(raw []byte, n, width int) []int32 {
 		}
 	}
 	return out
+}
+
+// sized is s with n elements, in new memory if s has too little: exactly as much, since
+// what a pool holds is counted.
+func sized[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return make([]T, n)
 }

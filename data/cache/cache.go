@@ -196,22 +196,28 @@ func (h *Header) rowsOf(i int) int { return min(1<<h.Shift, h.Rows-i<<h.Shift) }
 // Block reads block i. buf is room for its bytes that is used again. Cost: one read,
 // a checksum and a copy.
 func (c *File) Block(i int, buf *[]byte) (*rows.Block, error) {
+	b := new(rows.Block)
+	return b, c.read(i, buf, b)
+}
+
+// read is Block into the memory of a block that nobody uses.
+func (c *File) read(i int, buf *[]byte, into *rows.Block) error {
 	e := c.Blocks[i]
 	*buf = rows.Resize(*buf, int(e.Bytes))
-	if _, err := c.f.ReadAt(*buf, e.Offset); err != nil {
-		if errors.Is(err, io.EOF) {
-			err = bad("it was cut off since it was opened")
-		}
-		return nil, fmt.Errorf("data: cache %s: block %d: %w", c.path, i, err)
+	_, err := c.f.ReadAt(*buf, e.Offset)
+	switch {
+	case errors.Is(err, io.EOF):
+		err = bad("it was cut off since it was opened")
+	case err != nil:
+	case checksum(*buf) != e.CRC:
+		err = bad("it is damaged: CRC32C %08x, stored %08x; delete the file, it is made again", checksum(*buf), e.CRC)
+	default:
+		err = decode(*buf, c.Columns, c.rowsOf(i), into)
 	}
-	if got := checksum(*buf); got != e.CRC {
-		return nil, fmt.Errorf("data: cache %s: block %d: %w", c.path, i, bad("it is damaged: CRC32C %08x, stored %08x; delete the file, it is made again", got, e.CRC))
-	}
-	b, err := decode(*buf, c.Columns, c.rowsOf(i))
 	if err != nil {
-		return nil, fmt.Errorf("data: cache %s: block %d: %w", c.path, i, err)
+		return fmt.Errorf("data: cache %s: block %d: %w", c.path, i, err)
 	}
-	return b, nil
+	return nil
 }
 
 // Path is the name that the file was opened with.
