@@ -199,6 +199,7 @@ func TestThriftSize(t *testing.T) {
 		"good":         {"\x15\x02\x19\x2c\x00\x00\x18\x03abc\x11\x1a\x22\x07\x07\x1b\x01\x85\x01a\x05\x00", nil},
 		"short":        {"\x15", errThriftShort},
 		"short text":   {"\x18\x09abc\x00", errThriftShort},
+		"large list":   {"\x19\xfc\xe8\x07\x00", errThriftLarge}, // 1000 elements in a byte
 		"huge list":    {"\x19\xfc\xff\xff\xff\xff\x07\x00", errThriftLarge},
 		"unknown type": {"\x1e\x00", errThriftType},
 		"deep":         {strings.Repeat("\x1c", 100), errThriftDeep},
