@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/report"
 )
 
 const (
@@ -309,12 +309,12 @@ func (p *process) pids(attempt int) map[int]int {
 }
 
 // result waits for a run to end well and returns its report.
-func (p *process) result() *train.Report {
+func (p *process) result() *report.Report {
 	p.b.t.Helper()
 	if status := p.wait(); status != 0 {
 		p.b.t.Fatalf("%s ended with %v:\n%s", p.name, p.cmd.ProcessState, tail(p.log.String()))
 	}
-	var r train.Report
+	var r report.Report
 	p.read(&r)
 	return &r
 }

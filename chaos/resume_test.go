@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/train"
 )
 
@@ -22,7 +23,7 @@ func near(a, b *float64) bool {
 }
 
 // checkMetrics compares two evaluations.
-func checkMetrics(t *testing.T, what string, got, want *train.Metrics) {
+func checkMetrics(t *testing.T, what string, got, want *metric.Result) {
 	t.Helper()
 	if got == nil || want == nil || got.Rows != want.Rows || !near(got.Loss, want.Loss) || !near(got.LogLoss, want.LogLoss) ||
 		!near(got.AUC, want.AUC) || !near(got.Accuracy, want.Accuracy) || !near(got.RMSE, want.RMSE) {

@@ -354,3 +354,40 @@ func TestInMemory(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The best checkpoint stays whole while others come and go, is found by the name of
+// its directory, and makes room for a better one.
+func TestKeepBest(t *testing.T) {
+	root := t.TempDir()
+	best, err := checkpoint.KeepBest(root, write(t, root, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for step := int64(2); step < 5; step++ {
+		write(t, root, step)
+		if err := checkpoint.Prune(root, step, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, passedOver, err := checkpoint.Resolve(checkpoint.BestDir(root))
+	if err != nil || len(passedOver) > 0 || c.Dir != best || c.Manifest.Step != 1 {
+		t.Errorf("the best is %+v (%v, %v), want %s", c, passedOver, err, best)
+	}
+	if latest, _, err := checkpoint.Latest(root); err != nil || latest.Manifest.Step != 4 {
+		t.Errorf("the newest is %v, %v", latest, err)
+	}
+	better, err := checkpoint.KeepBest(root, write(t, root, 3)) // of a run that fell back
+	if err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := checkpoint.List(checkpoint.BestDir(root))
+	if err != nil || len(dirs) != 1 || dirs[0] != better {
+		t.Errorf("best ones: %v, %v; want %s alone", dirs, err, better)
+	}
+	if again, err := checkpoint.KeepBest(root, write(t, root, 3)); err != nil || again != better {
+		t.Errorf("the same again: %s, %v", again, err)
+	}
+	if _, err := checkpoint.KeepBest(root, t.TempDir()); err == nil {
+		t.Error("a directory that is no checkpoint is the best one")
+	}
+}

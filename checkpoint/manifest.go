@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gangline/gangline/metric"
 )
 
 // FormatVersion is the version of the directory's form; a reader refuses others.
@@ -32,6 +34,28 @@ type Manifest struct {
 	// Generation is that of the run which wrote it.
 	Generation uint32  `json:"generation"`
 	Shards     []Shard `json:"shards"`
+	// Params are the parameters, without slots, so that they can be read without
+	// the job. Checkpoints of old programs have none.
+	Params []Param `json:"params,omitempty"`
+	// Tests is what early stopping and the best checkpoint go by: the tests so
+	// far. nil: nothing does.
+	Tests *metric.Patience `json:"tests,omitempty"`
+	// Files are those that hold no arrays, such as fitted features.
+	Files []File `json:"files,omitempty"`
+}
+
+// Param describes one parameter, whole.
+type Param struct {
+	Name  string `json:"name"`
+	DType string `json:"dtype"`
+	Shape []int  `json:"shape"`
+	// Init says what the rows of a table are that no piece has: the kind of
+	// distribution, its scale and its seed.
+	Init struct {
+		Kind  string  `json:"kind"`
+		Scale float64 `json:"scale"`
+		Seed  uint64  `json:"seed"`
+	} `json:"init"`
 }
 
 // Shard is one file of a checkpoint.

@@ -69,10 +69,15 @@ func Latest(root string) (c *Checkpoint, passedOver []error, err error) {
 	return nil, passedOver, nil
 }
 
-// Verify reads every shard and compares length and checksum.
+// Verify reads every shard and file and compares length and checksum.
 func (c *Checkpoint) Verify() error {
 	for _, s := range c.Manifest.Shards {
 		if _, err := c.read(s); err != nil {
+			return err
+		}
+	}
+	for _, f := range c.Manifest.Files {
+		if _, err := c.readFile(f); err != nil {
 			return err
 		}
 	}
@@ -92,14 +97,19 @@ func (c *Checkpoint) read(s Shard) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w: missing shard: %w", ErrCorrupt, err)
 	}
-	if info.Size() != s.Bytes {
-		return nil, fmt.Errorf("checkpoint: %s: %w: %d bytes, the manifest says %d", path, ErrCorrupt, info.Size(), s.Bytes)
+	return checked(path, info.Size(), s.Bytes, s.SHA256)
+}
+
+// checked reads a file that must have a length and a checksum.
+func checked(path string, size, want int64, sum string) ([]byte, error) {
+	if size != want {
+		return nil, fmt.Errorf("checkpoint: %s: %w: %d bytes, the manifest says %d", path, ErrCorrupt, size, want)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	if got := sha256.Sum256(text); hex.EncodeToString(got[:]) != s.SHA256 {
+	if got := sha256.Sum256(text); hex.EncodeToString(got[:]) != sum {
 		return nil, fmt.Errorf("checkpoint: %s: %w: checksum differs from the manifest's", path, ErrCorrupt)
 	}
 	return text, nil

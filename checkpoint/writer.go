@@ -157,6 +157,76 @@ func Prune(root string, step int64, keep int) error {
 	return errors.Join(err, removeTemps(root))
 }
 
+// BestDir is the directory below a root in which the best checkpoint is kept apart.
+// It is a root of its own, of which Prune and List of the other know nothing.
+func BestDir(root string) string { return filepath.Join(root, "best") }
+
+// KeepBest makes a checkpoint below root the best one, in place of the one that
+// was, and returns where it is. Its files are linked, or copied where links are not
+// possible, so that it stays when the other is pruned. Whenever this is interrupted,
+// the old best one is there, or the new one, or both, of which the newer counts.
+func KeepBest(root, dir string) (string, error) {
+	step, ok := parseDirName(filepath.Base(dir))
+	if !ok {
+		return "", fmt.Errorf("checkpoint: %s is not a checkpoint", dir)
+	}
+	best := BestDir(root)
+	temp, err := Begin(best, step)
+	if err != nil {
+		return "", err
+	}
+	final := filepath.Join(best, dirName(step))
+	err = linkFiles(dir, temp)
+	if err == nil {
+		err = errors.Join(os.RemoveAll(final), syncDir(temp))
+	}
+	if err == nil {
+		err = os.Rename(temp, final)
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("checkpoint: keep the best: %w", err), os.RemoveAll(temp))
+	}
+	// Later ones are of a run that fell back behind them: it will judge anew.
+	return final, errors.Join(syncDir(best), removeOthers(best, final))
+}
+
+// linkFiles makes the files of one directory those of another, too.
+func linkFiles(from, to string) error {
+	entries, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		src, dst := filepath.Join(from, e.Name()), filepath.Join(to, e.Name())
+		if os.Link(src, dst) == nil {
+			continue
+		}
+		in, err := os.Open(src)
+		if err != nil {
+			return err
+		}
+		_, err = writeSynced(dst, func(w io.Writer) error {
+			_, err := io.Copy(w, in)
+			return err
+		})
+		if err := errors.Join(err, in.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeOthers removes all checkpoints below root but one.
+func removeOthers(root, one string) error {
+	dirs, err := List(root)
+	for _, d := range dirs {
+		if d != one {
+			err = errors.Join(err, os.RemoveAll(d))
+		}
+	}
+	return errors.Join(err, removeTemps(root))
+}
+
 // removeTemps removes what was in the making.
 func removeTemps(root string) error {
 	temps, err := filepath.Glob(filepath.Join(root, tempPrefix+"*"))

@@ -18,8 +18,10 @@ func newBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Time this machine",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		Example: "  gangline bench step --case mlp",
+		Args:    cobra.NoArgs,
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	cmd.AddCommand(newBenchStep())
 	return cmd
@@ -52,6 +54,7 @@ all threads. Nothing else should run on the machine.`,
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&names, "case", bench.Cases(), "which cases: "+strings.Join(bench.Cases(), ", "))
+	complete(cmd, "case", words(bench.Cases()...))
 	f.IntVar(&c.Threads, "threads", 1, "how many cores to use")
 	f.IntVar(&c.Iterations, "iterations", 0, "how many steps to time (default: as many as --time takes)")
 	f.DurationVar(&c.Time, "time", 4*time.Second, "how long to time each case")

@@ -63,6 +63,7 @@ func (c *common) checkFiles(j job.Job) error {
 		{"data.train.labels", j.Data.Train.Labels},
 		{"data.eval.path", j.Data.Eval.Path},
 		{"data.eval.labels", j.Data.Eval.Labels},
+		{"import.path", j.Import.Path},
 	} {
 		path := s.path
 		if path == "" {

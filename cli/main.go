@@ -149,21 +149,25 @@ func tidy(text string) string {
 
 func newRoot(ext job.Extensions) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "gangline",
-		Short:         "Distributed training: the plan you check is the plan you run",
+		Use:   "gangline",
+		Short: "Distributed training: the plan you check is the plan you run",
+		Example: `  gangline train
+  gangline init clicks.csv
+  gangline train clicks.yaml --report out.json`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return requestError{fmt.Errorf("%w (see: %s --help)", err, c.CommandPath())}
+		return requestError{fmt.Errorf("%w%s (see: %s --help)", err, hintFlag(c, err), c.CommandPath())}
 	})
-	root.AddCommand(newTrain(ext), newEval(ext), newPlan(ext), newData(ext), newBench(), newVersion())
+	root.AddCommand(newTrain(ext), newInit(), newEval(ext), newPredict(ext), newExport(ext), newPlan(ext), newData(ext), newBench(), newVersion())
 	for _, c := range root.Commands() {
 		argsAreRequests(c)
 	}
 	root.Args = wrapArgs(cobra.NoArgs)
+	completeFlags(root, ext)
 	return root
 }
 
@@ -180,7 +184,7 @@ func argsAreRequests(c *cobra.Command) {
 func wrapArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
-			return requestError{fmt.Errorf("%w (see: %s --help)", err, c.CommandPath())}
+			return requestError{fmt.Errorf("%w%s (see: %s --help)", err, hintCommand(c, args), c.CommandPath())}
 		}
 		return nil
 	}

@@ -16,10 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
-	"github.com/gangline/gangline/train"
 )
 
 const (
@@ -55,7 +56,7 @@ func gangline(t *testing.T, args ...string) (stderr string, status int) {
 }
 
 // trained runs a training and returns its report.
-func trained(t *testing.T, args ...string) train.Report {
+func trained(t *testing.T, args ...string) report.Report {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "out.json")
 	stderr, status := gangline(t, append(args, "--report", path, "--progress", "none")...)
@@ -66,7 +67,7 @@ func trained(t *testing.T, args ...string) train.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r train.Report
+	var r report.Report
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -308,15 +309,28 @@ func TestWrongRequests(t *testing.T) {
 	}
 }
 
+// Lines tell of rank 0, at tests and now and then; others pass through.
 func TestProgressLine(t *testing.T) {
 	var b bytes.Buffer
-	p := newProgress("tty", &b, job.Job{Name: "j"})
+	p := newProgress("plain", &b, job.Job{Name: "j"})
 	p.update(0, progressAt(10, 100))
-	p.update(0, progressAt(20, 100))
+	p.update(1, progressAt(15, 100))
+	p.update(0, progressAt(16, 100)) // too soon
+	p.update(0, coord.Progress{Step: 20, Total: 100, MetricName: "auc", Metric: .5})
 	fmt.Fprint(p, "a log line\n")
 	p.end()
-	if got := b.String(); !strings.Contains(got, "j  step 20/100") || !strings.HasSuffix(got, "\r\x1b[Ka log line\n") {
+	got := b.String()
+	if !strings.HasPrefix(got, "j  step 10/100\nj  step 20/100  auc 0.50000") || !strings.HasSuffix(got, "left\na log line\n") || strings.Count(got, "\n") != 3 {
 		t.Errorf("%q", got)
+	}
+}
+
+// Quiet is quiet: nothing is printed of a run that ends well.
+func TestQuiet(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "train", "--quiet", "--set", "data.train.rows=3000", "--set", "data.eval.rows=1000")
+	cmd.Env = append(os.Environ(), beMain+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
@@ -334,19 +348,6 @@ func TestScaledRateIsSaid(t *testing.T) {
 }
 
 func progressAt(step, total int64) coord.Progress { return coord.Progress{Step: step, Total: total} }
-
-// A line is cut to the terminal: of one that wrapped, only the last row could be
-// written over.
-func TestCut(t *testing.T) {
-	for _, c := range []struct {
-		width int
-		want  string
-	}{{0, "héllo"}, {1, "héllo"}, {3, "hé"}, {5, "héll"}, {6, "héllo"}} {
-		if got := cut("héllo", c.width); got != c.want {
-			t.Errorf("width %d: %q, want %q", c.width, got, c.want)
-		}
-	}
-}
 
 // A report through a link fills the file that the link leads to.
 func TestWriteWholeFollowsLinks(t *testing.T) {

@@ -48,9 +48,15 @@ func newEval(ext job.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "eval [JOB.yaml]",
 		Short: "Test the parameters of a checkpoint on the job's eval rows",
+		Long: `Eval prints every metric that the model's task has, on the job's eval rows. The
+parameters are those of --checkpoint, else of the job's checkpoint.dir, else those
+that the job imports (import.path).`,
 		Example: `  gangline eval job.yaml --checkpoint ckpt
-  gangline eval job.yaml --checkpoint ckpt/step-000000000500 --set data.eval.path=other.svm`,
+  gangline eval job.yaml --checkpoint ckpt/step-000000000500 --set data.eval.path=other.svm
+  gangline eval examples/mnist-import.yaml --data-dir DIR`,
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			j, err := f.job(args)
 			if err != nil {
@@ -71,8 +77,8 @@ func newEval(ext job.Extensions) *cobra.Command {
 					return err
 				}
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "step %d: %s\n", m.Step, metricsText(m.Eval))
-			return err
+			fmt.Fprintf(c.OutOrStdout(), "step %d: ", m.Step)
+			return printMetrics(c.OutOrStdout(), &m.Eval)
 		},
 	}
 	f.add(cmd)
@@ -85,8 +91,10 @@ func newPlan(ext job.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Print or prove the plan of a job",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: `  gangline plan show examples/adult.yaml --data-dir DIR
+  gangline plan check examples/adult.yaml --data-dir DIR`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	cmd.AddCommand(newPlanShow(ext), newPlanCheck(ext))
 	return cmd
@@ -113,6 +121,8 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 		Short:   "Print what every rank does in a step",
 		Example: "  gangline plan show examples/adult.yaml --data-dir DIR --set strategy.kind=ps",
 		Args:    cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := setupOf(&f, args)
 			if err != nil {
@@ -138,6 +148,8 @@ func newPlanCheck(ext job.Extensions) *cobra.Command {
 		Short:   "Prove that the plans cannot hang and update every parameter once",
 		Example: "  gangline plan check examples/adult.yaml --data-dir DIR --set strategy.kind=allreduce --set strategy.workers=4",
 		Args:    cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := setupOf(&f, args) // which checks them
 			if err != nil {
@@ -163,8 +175,10 @@ func newData(ext job.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "data",
 		Short: "Look at data",
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: `  gangline data head examples/adult.yaml --data-dir DIR
+  gangline data stats clicks.csv`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	f := common{ext: ext}
 	var n int
@@ -174,6 +188,8 @@ func newData(ext job.Extensions) *cobra.Command {
 		Short:   "Print the columns and first rows of a job's data",
 		Example: "  gangline data head examples/adult.yaml --data-dir DIR -n 3",
 		Args:    cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			if n < 1 {
 				return requestError{fmt.Errorf("-n %d: want at least 1", n)}
@@ -188,7 +204,7 @@ func newData(ext job.Extensions) *cobra.Command {
 	f.add(head)
 	head.Flags().IntVarP(&n, "rows", "n", 5, "how many rows")
 	head.Flags().BoolVar(&eval, "eval", false, "of the eval rows instead of the training rows")
-	cmd.AddCommand(head)
+	cmd.AddCommand(head, newDataStats(ext), newConvert(ext))
 	return cmd
 }
 

@@ -10,31 +10,33 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"golang.org/x/term"
 
+	"github.com/gangline/gangline/cli/live"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/train"
 )
 
 // plainEvery is the least time between two plain lines without a metric.
 const plainEvery = 2 * time.Second
 
-// progress shows how far the run is: one live line on a terminal, a line now
-// and then elsewhere. What others write passes through it, so that the live
-// line stays whole.
+// progress shows how far the run is: a table on a terminal, a line now and then
+// elsewhere. What others write passes through it, so that the table stays whole.
 type progress struct {
-	mode string // tty, plain, none
-	name string
+	mode  string // tty, plain, none
+	name  string
+	w     io.Writer
+	table *live.Table // tty
 
 	mu    sync.Mutex
-	w     io.Writer
 	start time.Time
 	first int64 // the first step heard of, where the estimate begins
 	last  time.Time
-	live  bool // the terminal's last line is ours
 }
 
+// newProgress begins to show a run; who calls it calls end.
 func newProgress(mode string, w io.Writer, j job.Job) *progress {
 	if mode == "auto" {
 		mode = "plain"
@@ -42,52 +44,36 @@ func newProgress(mode string, w io.Writer, j job.Job) *progress {
 			mode = "tty"
 		}
 	}
-	return &progress{mode: mode, w: w, name: j.Name, first: -1}
+	p := &progress{mode: mode, w: w, name: j.Name, first: -1}
+	if mode == "tty" {
+		s := j.Strategy
+		head := live.Head{Job: j.Name, Strategy: s.Kind + ", " + ranksText(s.Workers, s.Servers), Workers: s.Workers}
+		for r := range s.Workers + s.Servers {
+			head.Roles = append(head.Roles, rankName(j, r))
+		}
+		p.table = live.Start(w, head)
+	}
+	return p
 }
 
-// update takes news of rank 0.
-func (p *progress) update(_ int, n coord.Progress) {
+// update takes news of a rank. Lines tell of rank 0, which speaks for all.
+func (p *progress) update(rank int, n coord.Progress) {
+	if p.table != nil {
+		p.table.Progress(rank, n)
+	}
+	if p.mode != "plain" || rank != 0 {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
 	if p.first < 0 || n.Step < p.first { // a restart begins anew
 		p.start, p.first = now, n.Step
 	}
-	switch {
-	case p.mode == "none":
-	case p.mode == "tty":
-		fmt.Fprintf(p.w, "\r\x1b[K%s", cut(p.line(n, now), p.width()))
-		p.live = true
-		if n.MetricName != "" {
-			fmt.Fprintln(p.w)
-			p.live = false
-		}
-	case n.MetricName != "" || now.Sub(p.last) >= plainEvery:
+	if n.MetricName != "" || now.Sub(p.last) >= plainEvery {
 		fmt.Fprintln(p.w, p.line(n, now))
 		p.last = now
 	}
-}
-
-// width is the columns of the terminal, 0 if that is not known.
-func (p *progress) width() int {
-	f, ok := p.w.(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
-// cut shortens a line that the terminal would wrap: only its last row could be
-// written over. Below 2 columns nothing is known and all is shown.
-func cut(line string, width int) string {
-	if letters := []rune(line); width > 1 && len(letters) >= width {
-		return string(letters[:width-1])
-	}
-	return line
 }
 
 // line is what is said of one message.
@@ -115,23 +101,22 @@ func (p *progress) line(n coord.Progress, now time.Time) string {
 
 // Write passes on lines of others.
 func (p *progress) Write(text []byte) (int, error) {
+	if p.table != nil {
+		return p.table.Write(text)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clear()
 	return p.w.Write(text)
 }
 
-// end leaves the terminal clean.
+// end gives the terminal back. What went wrong with the table is no error of the
+// run.
 func (p *progress) end() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.clear()
-}
-
-func (p *progress) clear() {
-	if p.live {
-		fmt.Fprint(p.w, "\r\x1b[K")
-		p.live = false
+	if p.table == nil {
+		return
+	}
+	if err := p.table.End(); err != nil {
+		fmt.Fprintf(p.w, "progress: %v\n", err)
 	}
 }
 
@@ -153,7 +138,7 @@ func (v *withoutVerdicts) Write(line []byte) (int, error) {
 }
 
 // printTable writes the closing table.
-func printTable(w io.Writer, r *train.Report) {
+func printTable(w io.Writer, r *report.Report) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("job", "%s, %s, %s", r.Job, r.Strategy.Kind, ranksText(r.Strategy.Workers, r.Strategy.Servers))
@@ -162,10 +147,19 @@ func printTable(w io.Writer, r *train.Report) {
 		row("train", "loss %.5f, objective %.5f", *r.TrainLoss, *r.Objective)
 	}
 	if e := r.Eval; e != nil {
-		row("test", "%s", metricsText(*e))
+		row("test", "%s", metricsText(e))
+		if more := moreMetrics(e); more != "" {
+			row("", "%s", more)
+		}
 		if e.AUCShare != nil {
 			row("", "%.2f %% of the best possible AUC, %.5f", 100**e.AUCShare, *e.BestAUC)
 		}
+	}
+	if b := r.Best; b != nil {
+		row("best", "%s %.5f, step %d", b.Metric, b.Value, b.Step)
+	}
+	if r.Stopped != "" {
+		row("stopped", "%s", r.Stopped)
 	}
 	row("parameters", "%d, sha256 %.16s", r.Params, r.ParamsSHA256)
 	row("gradients", "%d pushed = %d applied + %d dropped + %d pending", r.Gradients.Pushed, r.Gradients.Applied, r.Gradients.Dropped, r.Gradients.Pending)
@@ -182,6 +176,9 @@ func printTable(w io.Writer, r *train.Report) {
 	}
 	if r.Checkpoint != "" {
 		row("checkpoint", "%s", r.Checkpoint)
+	}
+	if r.Best != nil && r.Best.Checkpoint != "" {
+		row("", "%s (the best)", r.Best.Checkpoint)
 	}
 	if err := t.Flush(); err != nil {
 		return // stdout is gone; the report file says it all
@@ -202,18 +199,4 @@ func plural(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// metricsText lists the metrics that there are.
-func metricsText(m train.Metrics) string {
-	var parts []string
-	for _, x := range []struct {
-		name  string
-		value *float64
-	}{{"AUC", m.AUC}, {"accuracy", m.Accuracy}, {"log loss", m.LogLoss}, {"perplexity", m.Perplexity}, {"RMSE", m.RMSE}} {
-		if x.value != nil {
-			parts = append(parts, fmt.Sprintf("%s %.5f", x.name, *x.value))
-		}
-	}
-	return strings.Join(append(parts, fmt.Sprintf("%d rows", m.Rows)), ", ")
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/spf13/cobra"
 
 	"github.com/gangline/gangline/checkpoint"
@@ -27,9 +29,11 @@ type trainFlags struct {
 	common
 	report   string
 	trace    string
+	plots    string
 	progress string
 	resume   bool
 	verbose  bool
+	quiet    bool
 }
 
 func newTrain(ext job.Extensions) *cobra.Command {
@@ -50,15 +54,19 @@ Without a job it runs a built-in one: an embedding model on generated click data
   gangline train examples/mnist.yaml --data-dir DIR --report out.json --trace trace.json
   gangline train job.yaml --set checkpoint.dir=ckpt --set checkpoint.every=500 --resume`,
 		Args: cobra.MaximumNArgs(1),
+
+		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
 			return f.run(c.Context(), args, c.OutOrStdout(), c.ErrOrStderr())
 		},
 	}
 	f.add(cmd)
 	addReport(cmd, &f.report)
-	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: auto, tty, plain or none")
+	cmd.Flags().StringVar(&f.progress, "progress", "auto", "progress on stderr: tty (a table), plain (lines), none, or auto: a table on a terminal, else lines")
+	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print neither progress nor the closing table; errors and warnings stay")
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "log every decision on stderr")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
+	cmd.Flags().StringVar(&f.plots, "plots", "", "draw curves.png and curves.svg into this directory (default: beside --report, under its name); none: do not")
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in checkpoint.dir, if there is one")
 	return cmd
 }
@@ -66,6 +74,9 @@ Without a job it runs a built-in one: an embedding model on generated click data
 func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if !slices.Contains([]string{"auto", "tty", "plain", "none"}, f.progress) {
 		return requestError{fmt.Errorf("--progress %q: want auto, tty, plain or none", f.progress)}
+	}
+	if f.quiet {
+		f.progress = "none"
 	}
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
@@ -107,8 +118,8 @@ func (f *trainFlags) checkPlaces(j job.Job, args []string) error {
 			return err
 		}
 	}
-	if j.Checkpoint.Dir == "" {
-		return nil
+	if err := f.checkPlots(); err != nil || j.Checkpoint.Dir == "" {
+		return err
 	}
 	if err := checkpoint.Probe(j.Checkpoint.Dir); err != nil {
 		return &job.FieldError{Field: "checkpoint.dir", Fix: err.Error()}
@@ -161,11 +172,12 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	if err != nil {
 		return fmt.Errorf("cannot find this program to start it again: %w", err)
 	}
-	if err := f.foresee(j); err != nil {
+	if err := f.foresee(j); err != nil { //nolint:contextcheck // sources are opened without one
 		return err
 	}
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
+	defer show.end()
 	sayScaled(show, j)
 	world := j.Strategy.Workers + j.Strategy.Servers
 	outcome, err := launch.Run(ctx, launch.Config{
@@ -196,7 +208,7 @@ func (f *trainFlags) foresee(j job.Job) error {
 	if err := train.CheckResume(j); err != nil {
 		return err
 	}
-	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 {
+	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 || t.IsTable() {
 		return nil
 	}
 	columns, err := train.Columns(j, f.dataDir)
@@ -228,6 +240,7 @@ func rankName(j job.Job, rank int) string {
 func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, stdout, stderr io.Writer) error {
 	start := time.Now()
 	show := newProgress(f.progress, stderr, j)
+	defer show.end()
 	sayScaled(show, j)
 	server, err := coord.NewServer(coord.ServerConfig{
 		World: place.World, Token: place.Token, JoinTimeout: time.Duration(j.Network.JoinTimeout),
@@ -262,13 +275,13 @@ func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, st
 
 // close writes report and trace, and the closing table.
 func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, wall time.Duration, stdout io.Writer) error {
-	ranks := make([]train.RankReport, len(texts))
+	ranks := make([]report.Rank, len(texts))
 	for r, text := range texts {
 		if err := json.Unmarshal(text, &ranks[r]); err != nil {
 			return fmt.Errorf("the report of rank %d: %w", r, err)
 		}
 	}
-	report, err := train.NewReport(j, versionText(), ranks)
+	report, err := report.New(j.Name, train.StrategyOf(j), versionText(), ranks)
 	if err != nil {
 		return err
 	}
@@ -279,6 +292,9 @@ func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, w
 	if f.trace != "" {
 		err = errors.Join(err, f.mergeSpans(len(ranks)))
 	}
-	printTable(stdout, report)
+	err = errors.Join(err, f.writePlots(report))
+	if !f.quiet {
+		printTable(stdout, report)
+	}
 	return err
 }

@@ -10,11 +10,8 @@ import (
 
 func BenchmarkOpenCriteo(b *testing.B) {
 	src := testSource(b, 20_000, 1)
-	var text bytes.Buffer
-	if err := WriteCriteo(&text, src, 0, 20_000); err != nil {
-		b.Fatal(err)
-	}
-	benchmarkOpen(b, Spec{Format: "criteo", Path: tempFile(b, text.Bytes()), Buckets: 1 << 20}, text.Len())
+	text := criteoText(b, src, 0, 20_000)
+	benchmarkOpen(b, Spec{Format: "criteo", Path: tempFile(b, text), Buckets: 1 << 20}, len(text))
 }
 
 func BenchmarkOpenLibsvmOnes(b *testing.B) { benchmarkLibsvm(b, "libsvm/a9a") }
@@ -44,11 +41,7 @@ func benchmarkOpen(b *testing.B, spec Spec, size int) {
 // BenchmarkFeed is one step of 2,048 rows with 26 categories each.
 func BenchmarkFeed(b *testing.B) {
 	planted := mustOpen(b, Spec{Format: "generated", Buckets: 1 << 20, Rows: 100_000, Seed: 1})
-	var text bytes.Buffer
-	if err := WriteCriteo(&text, planted, 0, 100_000); err != nil {
-		b.Fatal(err)
-	}
-	read := mustOpen(b, Spec{Format: "criteo", Path: tempFile(b, text.Bytes()), Buckets: 1 << 20})
+	read := mustOpen(b, Spec{Format: "criteo", Path: tempFile(b, criteoText(b, planted, 0, 100_000)), Buckets: 1 << 20})
 	for _, bench := range []struct {
 		name string
 		src  Source
@@ -70,24 +63,34 @@ func BenchmarkFeed(b *testing.B) {
 	}
 }
 
-func BenchmarkDistinct(b *testing.B) {
-	src := mustOpen(b, Spec{Format: "generated", Buckets: 1 << 20, Rows: 2048, Seed: 1})
-	var batch Batch
-	if err := src.Read(rowRange(0, 2048), &batch); err != nil {
+// BenchmarkFeedLibsvm is one step of 2,048 rows with 50 entries each, from memory and
+// from a cache file of which a sixth is in memory.
+func BenchmarkFeedLibsvm(b *testing.B) {
+	var text bytes.Buffer
+	if err := writeLibsvm(&text, 0, 100_000); err != nil {
 		b.Fatal(err)
 	}
-	var d distinct
-	ids := batch.Columns[2].IDs
-	keys, pos := make([]int64, len(ids)), make([]int64, len(ids))
-	for b.Loop() {
-		d.find(ids, keys, pos)
-	}
-}
-
-func BenchmarkPermutation(b *testing.B) {
-	p := newPermutation(40_000_000, 1, 1)
-	x := uint64(0)
-	for b.Loop() {
-		x = p.at(x)
+	spec := Spec{Format: "libsvm", Path: tempFile(b, text.Bytes())}
+	whole := mustOpen(b, spec)
+	spec.Memory, spec.CacheDir = 8<<20, b.TempDir()
+	for _, bench := range []struct {
+		name string
+		src  Source
+	}{{"memory", whole}, {"cached", mustOpen(b, spec)}} {
+		b.Run(bench.name, func(b *testing.B) {
+			inputs := []InputSpec{
+				{"label", "dense", tensor.F32, 1}, {"x", "offsets", tensor.I64, 1}, {"x", "ids", tensor.I64, 1}, {"x", "weights", tensor.F32, 1},
+			}
+			feeder, err := NewFeeder(bench.src, Shuffled(bench.src, 1, 2048), 0, 1, inputs)
+			if err != nil {
+				b.Fatal(err)
+			}
+			out := outputs(inputs)
+			for step := int64(0); b.Loop(); step++ {
+				if err := feeder.Feed(step, out); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

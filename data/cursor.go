@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/gangline/gangline/internal/mix"
 )
 
 // ErrOtherData is wrapped by the error of a cursor that was saved over other
@@ -20,13 +22,16 @@ type Fingerprint struct {
 	Shuffle bool   `json:"shuffle"`
 	// Columns is "label:dense:1,x:ragged:123".
 	Columns string `json:"columns"`
+	// Block and Window are those of the order; both 0: all rows are shuffled together.
+	Block  int `json:"block,omitempty"`
+	Window int `json:"window,omitempty"`
 	// Sample is a hash of 64 rows spread evenly over the source.
 	Sample string `json:"sample"`
 }
 
 // Fingerprint describes this order over a source. It reads 64 rows.
 func (o Order) Fingerprint(src Source) (Fingerprint, error) {
-	f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle}
+	f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Block: o.Block, Window: o.Window}
 	if n := src.Rows(); n != o.Rows {
 		return f, fmt.Errorf("data: an order of %d rows does not fit a source of %d", o.Rows, n)
 	}
@@ -45,22 +50,22 @@ func (o Order) Fingerprint(src Source) (Fingerprint, error) {
 	}
 	h := uint64(0)
 	for i := range b.Columns {
-		h = b.Columns[i].hash(h)
+		h = hashColumn(&b.Columns[i], h)
 	}
 	f.Sample = fmt.Sprintf("%016x", h)
 	return f, nil
 }
 
 // hash folds everything in the column into h.
-func (c *Column) hash(h uint64) uint64 {
+func hashColumn(c *Column, h uint64) uint64 {
 	for _, v := range c.Values {
-		h = mix64(h ^ uint64(math.Float32bits(v)))
+		h = mix.Mix(h ^ uint64(math.Float32bits(v)))
 	}
 	for _, v := range c.Offsets {
-		h = mix64(h ^ uint64(v))
+		h = mix.Mix(h ^ uint64(v))
 	}
 	for _, v := range c.IDs {
-		h = mix64(h ^ uint64(v))
+		h = mix.Mix(h ^ uint64(v))
 	}
 	return h
 }
@@ -109,6 +114,8 @@ func (c Cursor) Check(now Fingerprint) error {
 	note("batch", was.Batch, now.Batch)
 	note("seed", was.Seed, now.Seed)
 	note("shuffle", was.Shuffle, now.Shuffle)
+	note("rows of a block", was.Block, now.Block)
+	note("blocks of a window, which data.memory decides", was.Window, now.Window)
 	note("columns", was.Columns, now.Columns)
 	note("sample of the rows", was.Sample, now.Sample)
 	if diff == nil {
@@ -119,19 +126,19 @@ func (c Cursor) Check(now Fingerprint) error {
 }
 
 // cursorForm is the text form of a cursor, for printing and scanning.
-const cursorForm = "epoch=%d offset=%d rows=%d batch=%d seed=%d shuffle=%t columns=%s sample=%s"
+const cursorForm = "epoch=%d offset=%d rows=%d batch=%d seed=%d shuffle=%t block=%d window=%d columns=%s sample=%s"
 
 // String is the text form, one line that ParseCursor reads back.
 func (c Cursor) String() string {
 	f := c.Of
-	return fmt.Sprintf(cursorForm, c.Epoch, c.Offset, f.Rows, f.Batch, f.Seed, f.Shuffle, f.Columns, f.Sample)
+	return fmt.Sprintf(cursorForm, c.Epoch, c.Offset, f.Rows, f.Batch, f.Seed, f.Shuffle, f.Block, f.Window, f.Columns, f.Sample)
 }
 
 // ParseCursor is the inverse of String. It refuses what String does not write.
 func ParseCursor(s string) (Cursor, error) {
 	var c Cursor
 	f := &c.Of
-	_, err := fmt.Sscanf(s, cursorForm, &c.Epoch, &c.Offset, &f.Rows, &f.Batch, &f.Seed, &f.Shuffle, &f.Columns, &f.Sample)
+	_, err := fmt.Sscanf(s, cursorForm, &c.Epoch, &c.Offset, &f.Rows, &f.Batch, &f.Seed, &f.Shuffle, &f.Block, &f.Window, &f.Columns, &f.Sample)
 	if err != nil || c.String() != s {
 		return Cursor{}, fmt.Errorf("data: %q is no cursor: want %q", s, cursorForm)
 	}

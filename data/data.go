@@ -5,47 +5,31 @@
 // depend on the number of ranks, and the position in the data is one number.
 package data
 
-import "fmt"
+import (
+	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/data/table"
+)
 
 // ColumnKind says how a column is stored.
-type ColumnKind string
+type ColumnKind = rows.ColumnKind
 
 // The kinds of columns.
 const (
 	// DenseColumn has Dim floats a row.
-	DenseColumn ColumnKind = "dense"
+	DenseColumn = rows.DenseColumn
 	// RaggedColumn has any number of (id, weight) entries a row.
-	RaggedColumn ColumnKind = "ragged"
+	RaggedColumn = rows.RaggedColumn
 )
 
 // ColumnSpec describes one column. By convention the target is named "label".
-type ColumnSpec struct {
-	Name string
-	Kind ColumnKind
-	// Dim is the floats a row (dense), or the number of possible ids (ragged):
-	// every id is in [0, Dim).
-	Dim int
-	// PerRow is the exact number of entries a row of a ragged column has, or 0
-	// if it varies.
-	PerRow int
-}
+type ColumnSpec = rows.ColumnSpec
 
 // Column is the part of a batch that one ColumnSpec describes.
-type Column struct {
-	// Values is rows x Dim (dense), or one weight an entry (ragged).
-	Values []float32
-	// Offsets and IDs are of ragged columns: row i owns entries
-	// Offsets[i] to Offsets[i+1].
-	Offsets []int64
-	IDs     []int64
-}
+type Column = rows.Column
 
 // Batch is some rows, one Column a ColumnSpec in the order of the schema. It is
 // reused: a warm batch allocates nothing.
-type Batch struct {
-	Rows    int
-	Columns []Column
-}
+type Batch = rows.Batch
 
 // Source holds rows that can be read in any order. It is safe for concurrent
 // use once opened.
@@ -61,11 +45,4 @@ type Source interface {
 }
 
 // RowError says where bad input stands.
-type RowError struct {
-	File   string
-	Line   int    // 1-based; for binary files the record
-	Reason string // what is wrong and what was expected
-}
-
-// Error implements error.
-func (e *RowError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+type RowError = table.RowError

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/internal/distinct"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
 )
@@ -46,19 +48,25 @@ type Feeder struct {
 	keyed       []keyed // one a column; of use for those whose keys are asked for
 	batch       Batch
 	rows        []int
-	first       int // where rows[0] stands in the step's batch
+	first       int   // where rows[0] stands in the step's batch
+	ahead       []int // blocks of the next window
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
 type boundInput struct {
 	InputSpec
 	column int
+	// lent is the tensor's memory while the source reads into it; room is how many
+	// elements it should have.
+	floats []float32
+	ints   []int64
+	room   int
 }
 
 // keyed is the distinct ids of one column.
 type keyed struct {
 	wanted    bool
-	sorter    *distinct
+	sorter    *distinct.Sorter
 	keys, pos []int64
 	room      []int64
 }
@@ -82,7 +90,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 			if in.DType != tensor.I64 || in.Dims != 1 {
 				return nil, fmt.Errorf("data: an index cannot be %v with %d dims, want i64 with 1", in.DType, in.Dims)
 			}
-			f.inputs = append(f.inputs, boundInput{in, -1})
+			f.inputs = append(f.inputs, boundInput{InputSpec: in, column: -1})
 			continue
 		}
 		c := slices.IndexFunc(f.columns, func(c ColumnSpec) bool { return c.Name == in.Column })
@@ -92,9 +100,9 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 		if err := in.check(f.columns[c]); err != nil {
 			return nil, err
 		}
-		f.inputs = append(f.inputs, boundInput{in, c})
+		f.inputs = append(f.inputs, boundInput{InputSpec: in, column: c})
 		if k := &f.keyed[c]; (in.Part == partKeys || in.Part == partPos) && !k.wanted {
-			k.wanted, k.sorter = true, new(distinct)
+			k.wanted, k.sorter = true, new(distinct.Sorter)
 		}
 	}
 	return f, nil
@@ -140,6 +148,10 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 	}
 	f.rows = f.order.RankRows(step, f.rank, f.ranks, f.rows)
 	f.first = f.order.RankStart(step, f.rank, f.ranks)
+	f.batch.Reset(0, len(f.columns))
+	for i := range f.inputs {
+		f.lend(&f.inputs[i], out[i])
+	}
 	if err := f.src.Read(f.rows, &f.batch); err != nil {
 		return fmt.Errorf("data: feed step %d: %w", step, err)
 	}
@@ -150,11 +162,50 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 	}
 	for i := range f.inputs {
 		in := &f.inputs[i]
-		if out[i].DType() != in.DType {
-			panic(fmt.Sprintf("data: %s of column %s was declared %v, fed into %v",
-				in.Part, in.Column, in.DType, out[i].DType()))
-		}
 		f.feed(in, out[i])
+	}
+	return f.warm(step)
+}
+
+// lend gives the batch the memory of a tensor to read a part of a column into, so that
+// nothing has to be copied, if the tensor is of the part's type.
+func (f *Feeder) lend(in *boundInput, t *tensor.Tensor) {
+	if t.DType() != in.DType {
+		panic(fmt.Sprintf("data: %s of column %s was declared %v, fed into %v", in.Part, in.Column, in.DType, t.DType()))
+	}
+	in.floats, in.ints = nil, nil
+	switch in.Part {
+	case partDense, partWeights:
+		if in.DType == tensor.F32 {
+			t.Resize(in.room)
+			in.floats = t.F32()
+			f.batch.Columns[in.column].Values = in.floats[:0]
+		}
+	case partOffsets:
+		t.Resize(in.room)
+		in.ints = t.I64()
+		f.batch.Columns[in.column].Offsets = in.ints[:0]
+	case partIDs:
+		t.Resize(in.room)
+		in.ints = t.I64()
+		f.batch.Columns[in.column].IDs = in.ints[:0]
+	}
+}
+
+// same reports whether a was read into b.
+func same[T any](a, b []T) bool { return len(a) > 0 && len(b) > 0 && &a[0] == &b[0] }
+
+// warm loads blocks that later steps read, before they are waited for.
+func (f *Feeder) warm(step int64) error {
+	src, ok := f.src.(Blocked)
+	if !ok {
+		return nil
+	}
+	f.ahead = f.order.Ahead(step, f.ahead)
+	for _, b := range f.ahead {
+		if err := src.Warm(b); err != nil {
+			return fmt.Errorf("data: feed step %d: %w", step, err)
+		}
 	}
 	return nil
 }
@@ -171,9 +222,9 @@ func (f *Feeder) prepare(c int) error {
 		}
 	}
 	if k := &f.keyed[c]; k.wanted {
-		k.room = resize(k.room, len(col.IDs))
-		k.pos = resize(k.pos, len(col.IDs))
-		k.keys = k.sorter.find(col.IDs, k.room, k.pos)
+		k.room = rows.Resize(k.room, len(col.IDs))
+		k.pos = rows.Resize(k.pos, len(col.IDs))
+		k.keys = k.sorter.Find(col.IDs, k.room, k.pos)
 	}
 	return nil
 }
@@ -205,31 +256,40 @@ func (f *Feeder) feed(in *boundInput, t *tensor.Tensor) {
 	switch in.Part {
 	case partDense:
 		if in.Dims == 1 {
-			t.Resize(len(f.rows))
+			in.putFloats(t, col.Values, len(f.rows))
 		} else {
-			t.Resize(len(f.rows), f.columns[in.column].Dim)
+			in.putFloats(t, col.Values, len(f.rows), f.columns[in.column].Dim)
 		}
-		copyFloats(t, col.Values)
 	case partWeights:
-		t.Resize(len(col.Values))
-		copyFloats(t, col.Values)
+		in.putFloats(t, col.Values, len(col.Values))
 	case partOffsets:
-		copyInts(t, col.Offsets)
+		in.putInts(t, col.Offsets)
 	case partIDs:
-		copyInts(t, col.IDs)
+		in.putInts(t, col.IDs)
 	case partKeys:
-		copyInts(t, f.keyed[in.column].keys)
+		in.putInts(t, f.keyed[in.column].keys)
 	case partPos:
-		copyInts(t, f.keyed[in.column].pos)
+		in.putInts(t, f.keyed[in.column].pos)
 	}
 }
 
-func copyInts(t *tensor.Tensor, v []int64) {
+// putInts makes v the tensor's elements. They are there already if they were read
+// into its memory.
+func (in *boundInput) putInts(t *tensor.Tensor, v []int64) {
+	in.room = max(in.room, len(v)+len(v)/4)
 	t.Resize(len(v))
-	copy(t.I64(), v)
+	if !same(v, in.ints) {
+		copy(t.I64(), v)
+	}
 }
 
-func copyFloats(t *tensor.Tensor, v []float32) {
+// putFloats is putInts for floats, of either type.
+func (in *boundInput) putFloats(t *tensor.Tensor, v []float32, shape ...int) {
+	in.room = max(in.room, len(v)+len(v)/4)
+	t.Resize(shape...)
+	if same(v, in.floats) {
+		return
+	}
 	if t.DType() == tensor.F32 {
 		copy(t.F32(), v)
 		return

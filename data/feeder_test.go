@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/data/parse"
+	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/tensor"
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // clickInputs are all parts of Criteo-shaped rows.
@@ -71,8 +72,8 @@ func checkFeed(t *testing.T, src Source, rows []int, out []*tensor.Tensor) {
 	if err := src.Read(rows, &b); err != nil {
 		t.Fatal(err)
 	}
-	n, e := len(rows), len(rows)*criteoCats
-	shapes := []tensor.Shape{{n}, {n, 1}, {n, criteoNums}, {n + 1}, {e}, {e}, out[6].Shape(), {e}, {n}}
+	n, e := len(rows), len(rows)*parse.CriteoCats
+	shapes := []tensor.Shape{{n}, {n, 1}, {n, parse.CriteoNums}, {n + 1}, {e}, {e}, out[6].Shape(), {e}, {n}}
 	for i, want := range shapes {
 		if !out[i].Shape().Equal(want) {
 			t.Fatalf("input %d has shape %v, want %v", i, out[i].Shape(), want)
@@ -110,36 +111,11 @@ func floats(t *tensor.Tensor) []float32 {
 	return v
 }
 
-// TestDistinct holds the radix sort against the obvious way, for ids of any
-// width.
-func TestDistinct(t *testing.T) {
-	var d distinct
-	rapid.Check(t, func(t *rapid.T) {
-		most := int64(1)<<rapid.IntRange(0, 62).Draw(t, "bits") - 1
-		ids := rapid.SliceOf(rapid.Int64Range(0, most)).Draw(t, "ids")
-		ids = append(ids, ids[:len(ids)/2]...)
-		pos := make([]int64, len(ids))
-		keys := d.find(ids, make([]int64, len(ids)), pos)
-		if want := slices.Compact(slices.Sorted(slices.Values(ids))); !slices.Equal(keys, want) {
-			t.Fatalf("keys of %v are %v, want %v", ids, keys, want)
-		}
-		for i, p := range pos {
-			if keys[p] != ids[i] {
-				t.Fatalf("entry %d of %v is at %d of %v", i, ids, p, keys)
-			}
-		}
-	})
-}
-
 // TestFeedNoAlloc: once warm, feeding allocates nothing, from memory and from
 // the generator.
 func TestFeedNoAlloc(t *testing.T) {
 	planted := testSource(t, 4096, 1)
-	var text strings.Builder
-	if err := WriteCriteo(&text, planted, 0, 4096); err != nil {
-		t.Fatal(err)
-	}
-	read := mustOpen(t, Spec{Format: "criteo", Path: tempFile(t, []byte(text.String())), Buckets: 500})
+	read := mustOpen(t, Spec{Format: "criteo", Path: tempFile(t, criteoText(t, planted, 0, 4096)), Buckets: 500})
 	for name, src := range map[string]Source{"generated": planted, "criteo": read} {
 		inputs := clickInputs(tensor.F32)
 		feeder, err := NewFeeder(src, Order{Seed: 1, Rows: 4096, Batch: 512, Shuffle: true}, 0, 2, inputs)
@@ -196,11 +172,10 @@ func TestNewFeederErrors(t *testing.T) {
 // that names its row, rows without entries before it notwithstanding.
 func TestFeedOutOfRange(t *testing.T) {
 	for _, id := range []int32{5, -1} {
-		src := newMemory(4, badRows{}, stored{
-			spec:    ColumnSpec{Name: "x", Kind: RaggedColumn, Dim: 5},
-			offsets: []int64{0, 2, 2, 2, 4},
-			ids:     []int32{0, 4, id, 2},
-		})
+		src := newMemory(&rows.Block{Rows: 4, Columns: []rows.Packed{{
+			Offsets: []int32{0, 2, 2, 2, 4},
+			IDs:     []int32{0, 4, id, 2},
+		}}}, badRows{}, ColumnSpec{Name: "x", Kind: RaggedColumn, Dim: 5})
 		feeder, err := NewFeeder(src, Order{Rows: 4, Batch: 4}, 0, 1, []InputSpec{{"x", "keys", tensor.I64, 1}})
 		if err != nil {
 			t.Fatal(err)
@@ -234,7 +209,7 @@ func TestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.ReplaceAll(`3 rows, 1 malformed ones skipped
-  PATH:3: label "bad" is not a finite number
+  PATH:3: column "label": label "bad" is not a finite number
 
 column  kind    dim  entries a row
 label   dense   1    -

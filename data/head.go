@@ -37,7 +37,7 @@ func Head(w io.Writer, src Source, n int) error {
 	for i := range rows {
 		fmt.Fprintf(tw, "\nrow %d\n", i)
 		for j, c := range columns {
-			fmt.Fprintf(tw, "  %s\t%s\n", c.Name, b.Columns[j].show(c, i))
+			fmt.Fprintf(tw, "  %s\t%s\n", c.Name, show(&b.Columns[j], c, i))
 		}
 	}
 	if err := tw.Flush(); err != nil {
@@ -62,7 +62,7 @@ func skipped(src Source) string {
 }
 
 // show prints one row of a column, cut to a readable length.
-func (c *Column) show(spec ColumnSpec, row int) string {
+func show(c *Column, spec ColumnSpec, row int) string {
 	const most = 16
 	lo, hi := row*spec.Dim, (row+1)*spec.Dim
 	if spec.Kind == RaggedColumn {

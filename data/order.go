@@ -1,6 +1,10 @@
 package data
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/gangline/gangline/data/shuffle"
+)
 
 // Order says which rows form which step: a pure function of its fields. The
 // batch is the global one; ranks take contiguous parts of it, so which rows
@@ -10,11 +14,36 @@ import "fmt"
 // batch, the last batch of an epoch being smaller where Rows is no multiple of
 // Batch. With Shuffle, position p of epoch e holds row π(p), π being a
 // permutation keyed by (Seed, e); without it, row p.
+//
+// Where rows are in blocks that do not all fit into memory, the permutation is of
+// two levels: the blocks are permuted and cut into windows, and the rows of each
+// window permuted among themselves. A step then touches the blocks of one window,
+// of two where it reaches over an end.
 type Order struct {
 	Seed    uint64
 	Rows    int
 	Batch   int
 	Shuffle bool
+	// Block is how many rows a block has (the last has the rest) and Window how many
+	// blocks are shuffled together; both 0: all rows are.
+	Block, Window int
+}
+
+// Blocked is a source whose rows are in blocks that do not all fit into memory.
+type Blocked interface {
+	// Layout is what an order of its rows has as Block and Window.
+	Layout() (block, window int)
+	// Warm loads a block that will soon be read.
+	Warm(block int) error
+}
+
+// Shuffled is the order in which training passes over a source.
+func Shuffled(src Source, seed uint64, batch int) Order {
+	o := Order{Seed: seed, Rows: src.Rows(), Batch: batch, Shuffle: true}
+	if b, ok := src.(Blocked); ok {
+		o.Block, o.Window = b.Layout()
+	}
+	return o
 }
 
 // Validate tells whether rows and batch are positive, which every other method
@@ -22,6 +51,9 @@ type Order struct {
 func (o Order) Validate() error {
 	if o.Rows <= 0 || o.Batch <= 0 {
 		return fmt.Errorf("data: an order needs rows and a batch above 0, has %d and %d", o.Rows, o.Batch)
+	}
+	if o.Block < 0 || (o.Block > 0) != (o.Window > 0) {
+		return fmt.Errorf("data: an order has both a block and a window above 0, or neither, not %d and %d", o.Block, o.Window)
 	}
 	return nil
 }
@@ -54,9 +86,16 @@ func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
 		}
 		return dst
 	}
-	perm := newPermutation(o.Rows, o.Seed, epoch)
+	if o.Block > 0 {
+		w := o.windows(epoch)
+		for p := lo; p < hi; p++ {
+			dst = append(dst, w.At(p))
+		}
+		return dst
+	}
+	perm := shuffle.Of(o.Rows, o.Seed, epoch)
 	for p := lo; p < hi; p++ {
-		dst = append(dst, int(perm.at(uint64(p))))
+		dst = append(dst, int(perm.At(uint64(p))))
 	}
 	return dst
 }
@@ -70,4 +109,31 @@ func (o Order) RankStart(step int64, rank, ranks int) int {
 // part is where part i of n begins, of which there are parts in all.
 func part(n, i, parts int) int {
 	return n/parts*i + n%parts*i/parts
+}
+
+func (o *Order) windows(epoch int) shuffle.Windows {
+	return shuffle.InWindows(shuffle.Layout{Rows: o.Rows, Block: o.Block, Window: o.Window}, o.Seed, epoch)
+}
+
+// Ahead appends to dst[:0] the blocks of the next window that it is a step's turn to
+// load, so that they are there when the window begins: as large a part of the next
+// window as the step is of its own. There is none in an order without windows.
+func (o Order) Ahead(step int64, dst []int) []int {
+	dst = dst[:0]
+	if o.Block == 0 || !o.Shuffle {
+		return dst
+	}
+	epoch, lo, hi := o.At(step)
+	w := o.windows(epoch)
+	for lo < hi {
+		number, first, end := w.Window(lo)
+		stop, next := min(hi, end), w
+		if number++; end == o.Rows {
+			next, number = o.windows(epoch+1), 0
+		}
+		share := func(position int) int { return (position - first) * o.Window / (end - first) }
+		dst = next.Blocks(number, share(lo), share(stop), dst)
+		lo = stop
+	}
+	return dst
 }

@@ -3,7 +3,7 @@ package data
 import (
 	"encoding/json"
 	"errors"
-	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,13 +12,18 @@ import (
 	"pgregory.net/rapid"
 )
 
+// drawOrder draws orders of all rows together and by windows.
 func drawOrder(t *rapid.T) Order {
-	return Order{
+	o := Order{
 		Seed:    rapid.Uint64().Draw(t, "seed"),
 		Rows:    rapid.IntRange(1, 300).Draw(t, "rows"),
 		Batch:   rapid.IntRange(1, 320).Draw(t, "batch"),
 		Shuffle: rapid.Bool().Draw(t, "shuffle"),
 	}
+	if rapid.Bool().Draw(t, "windowed") {
+		o.Block, o.Window = rapid.IntRange(1, 40).Draw(t, "block"), rapid.IntRange(1, 9).Draw(t, "window")
+	}
+	return o
 }
 
 // TestOrderEveryRowOnce: over the steps of any epoch the ranks together take
@@ -75,73 +80,6 @@ func TestOrderSequential(t *testing.T) {
 	}
 }
 
-// TestPermutationUniform: over many epochs each of the permutations of four
-// positions comes equally often, and in a longer one every position goes
-// everywhere equally often. The bounds are six standard deviations.
-func TestPermutationUniform(t *testing.T) {
-	const epochs = 24_000
-	count := make(map[[4]uint64]int)
-	for epoch := range epochs {
-		p := newPermutation(4, 11, epoch)
-		count[[4]uint64{p.at(0), p.at(1), p.at(2), p.at(3)}]++
-	}
-	chi := 0.0
-	for _, n := range count {
-		d := float64(n) - epochs/24
-		chi += d * d / (epochs / 24)
-	}
-	// 23 degrees of freedom: mean 23, standard deviation sqrt(46).
-	if len(count) != 24 || chi > 23+6*math.Sqrt(46) {
-		t.Errorf("%d of 24 permutations of 4, chi-square %.1f", len(count), chi)
-	}
-	for _, n := range []int{2, 3, 5, 7, 10, 33, 101} {
-		const epochs = 4000
-		hits := make([]float64, n*n)
-		for epoch := range epochs {
-			p := newPermutation(n, 5, epoch)
-			for x := range n {
-				hits[x*n+int(p.at(uint64(x)))]++
-			}
-		}
-		chi, want := 0.0, epochs/float64(n)
-		for _, h := range hits {
-			chi += (h - want) * (h - want) / want
-		}
-		if free := float64((n - 1) * (n - 1)); chi > free+6*math.Sqrt(2*free)+6 {
-			t.Errorf("n=%d: chi-square %.1f with %v degrees of freedom", n, chi, free)
-		}
-	}
-}
-
-// TestPermutationLooksRandom: in one epoch of many rows, neighbours land apart
-// and few rows stay where they were.
-func TestPermutationLooksRandom(t *testing.T) {
-	const n = 50_000
-	for epoch := range 3 {
-		p := newPermutation(n, 9, epoch)
-		fixed, rising, sum := 0, 0, 0.0
-		for x := range uint64(n - 1) {
-			a, b := p.at(x), p.at(x+1)
-			if a == x {
-				fixed++
-			}
-			if b > a {
-				rising++
-			}
-			sum += (float64(a) - n/2) * (float64(b) - n/2)
-		}
-		serial := sum / n / (n * n / 12.0)
-		// A random permutation has 1 fixed point, n/2 +- sqrt(n/12) rises and a
-		// serial correlation of 0 +- 1/sqrt(n).
-		if fixed > 8 || math.Abs(float64(rising)-n/2) > 6*math.Sqrt(n/12.0) || math.Abs(serial) > 6/math.Sqrt(n) {
-			t.Errorf("epoch %d: %d fixed points, %d rises, serial correlation %.4f", epoch, fixed, rising, serial)
-		}
-	}
-	if a, b := newPermutation(n, 9, 0), newPermutation(n, 9, 1); a.at(1) == b.at(1) && a.at(2) == b.at(2) {
-		t.Error("two epochs have the same order")
-	}
-}
-
 func testSource(t testing.TB, rows int, seed uint64) Source {
 	return mustOpen(t, Spec{Format: "generated", Buckets: 500, Rows: rows, Seed: seed})
 }
@@ -151,7 +89,7 @@ func testSource(t testing.TB, rows int, seed uint64) Source {
 func TestCursor(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		o := drawOrder(r)
-		f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Columns: "x:dense:3", Sample: "0f"}
+		f := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Block: o.Block, Window: o.Window, Columns: "x:dense:3", Sample: "0f"}
 		step := rapid.Int64Range(0, 1<<40).Draw(r, "step")
 		c := o.CursorAt(step, f)
 		text, err := ParseCursor(c.String())
@@ -227,4 +165,87 @@ func TestFingerprintSample(t *testing.T) {
 		}
 		seen[f] = text
 	}
+}
+
+// TestKilledAndResumed kills a run at 100 random steps, goes on from the cursor that
+// was saved last, each time with 1, 2 or 3 ranks, and demands that the steps which count
+// take every row of every epoch once: with all rows shuffled together and by windows.
+func TestKilledAndResumed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOrder(t)
+		of := Fingerprint{Rows: o.Rows, Batch: o.Batch, Seed: o.Seed, Shuffle: o.Shuffle, Block: o.Block, Window: o.Window, Columns: "x:dense:3", Sample: "0f"}
+		every := rapid.Int64Range(1, 7).Draw(t, "steps between checkpoints")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "kills"), 0))
+		saved := o.CursorAt(0, of)
+		taken := map[int64][]int{} // rows by step; what is done again replaces what was lost
+		for kill := range 100 {
+			ranks := 1 + r.IntN(3)
+			c, err := ParseCursor(saved.String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			step, err := o.StepAt(c, of)
+			if err != nil {
+				t.Fatalf("kill %d: %v", kill, err)
+			}
+			for range r.IntN(20) {
+				var rows []int
+				for rank := range ranks {
+					rows = append(rows, o.RankRows(step, rank, ranks, nil)...)
+				}
+				if len(rows) != min(o.Batch, o.Rows-int(step%int64(o.StepsPerEpoch()))*o.Batch) {
+					t.Fatalf("step %d has %d rows", step, len(rows))
+				}
+				taken[step] = rows
+				if step++; step%every == 0 {
+					saved = o.CursorAt(step, of)
+				}
+			}
+		}
+		end, err := o.StepAt(saved, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		per := int64(o.StepsPerEpoch())
+		for epoch := int64(0); (epoch+1)*per <= end; epoch++ {
+			count := make([]int, o.Rows)
+			for step := epoch * per; step < (epoch+1)*per; step++ {
+				for _, row := range taken[step] {
+					count[row]++
+				}
+			}
+			if i := slices.IndexFunc(count, func(n int) bool { return n != 1 }); i >= 0 {
+				t.Fatalf("%+v: row %d was used %d times in epoch %d", o, i, count[i], epoch)
+			}
+		}
+	})
+}
+
+// TestAhead: the steps of an epoch load every block of every window but the first, and
+// of the first of the next epoch, once each.
+func TestAhead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		o := drawOrder(t)
+		o.Shuffle, o.Block, o.Window = true, rapid.IntRange(1, 20).Draw(t, "rows of a block"), rapid.IntRange(1, 6).Draw(t, "blocks of a window")
+		var got, want []int
+		per := int64(o.StepsPerEpoch())
+		for step := per; step < 2*per; step++ {
+			got = append(got, o.Ahead(step, nil)...)
+		}
+		w, last := o.windows(1), 0
+		for p := 0; p < o.Rows; {
+			number, _, end := w.Window(p)
+			if number > 0 {
+				want = w.Blocks(number, 0, o.Window, want)
+			}
+			p, last = end, number
+		}
+		w = o.windows(2)
+		want = w.Blocks(0, 0, o.Window, want)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v, %d windows: loaded %v, want %v", o, last+1, got, want)
+		}
+	})
 }

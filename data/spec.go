@@ -3,14 +3,24 @@ package data
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/format"
+	"github.com/gangline/gangline/data/generate"
+	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/nearest"
 )
 
 // Formats returns the names of the formats that Open knows.
-func Formats() []string { return []string{"libsvm", "criteo", "idx", "text", "generated"} }
+func Formats() []string {
+	return []string{"libsvm", "criteo", "idx", "text", "generated", "cache", "csv", "vw", "libffm", "npy", "npz", "parquet"}
+}
+
+// tables are the formats of named columns, of which features are made.
+const tables = "csv, vw, libffm, npy, npz, parquet"
 
 // Spec says where rows come from. Fields that the format does not use must be
 // left at zero.
@@ -41,7 +51,7 @@ type Spec struct {
 	// every label: 1 for files that number classes from 1. At 0 labels may be
 	// any numbers.
 	LabelBase int
-	// Classes (libsvm) is how many classes there are: a label, LabelBase taken
+	// Classes (libsvm, idx) is how many classes there are: a label, LabelBase taken
 	// off, must be a whole number below it. At 0 nothing is asked.
 	Classes int
 
@@ -59,12 +69,29 @@ type Spec struct {
 	// ascending order; "" is Path. A test file needs that of its training file.
 	Vocabulary string
 
+	// UnitNorm (libsvm) scales the values of every row to a Euclidean norm of 1.
+	UnitNorm bool
+
+	// Table (tables) says how the file is read; Format, Paths and Select are left
+	// to this package.
+	Table format.Spec
+	// Fitted (tables) makes the features: Fit of the training rows.
+	Fitted *feature.Fitted
+	// Unlabelled (tables) says that rows need neither label nor weight: where the
+	// files have no column for the label (see Labelled), labels are 0 and weights 1.
+	Unlabelled bool
+	// Group (tables) is the column of the file that becomes GroupColumn; "": none.
+	Group string
+
 	// Rows (generated) is the number of rows, First the number of the first.
 	// Ranges that do not overlap are independent samples of one distribution:
 	// train and evaluate on disjoint ones.
 	Rows, First int
 	// Seed (generated) plants the weights. Each seed is another problem.
 	Seed uint64
+
+	// Intake says which rows are kept, and where.
+	Intake
 }
 
 // Validate tells whether the spec is meaningful, without touching files. The
@@ -85,8 +112,8 @@ func (s *Spec) Validate() error {
 			bad("format %s needs %s", s.Format, f.name)
 		}
 	}
-	if s.Features > maxID || s.Buckets > maxID {
-		bad("Features and Buckets are limited to %d", maxID)
+	if s.Features > rows.MaxID || s.Buckets > rows.MaxID {
+		bad("Features and Buckets are limited to %d", rows.MaxID)
 	}
 	if maps := []string{"binary"}; s.LabelMap != "" && !slices.Contains(maps, s.LabelMap) {
 		bad("unknown LabelMap %q%s", s.LabelMap, nearest.Hint(s.LabelMap, maps))
@@ -100,6 +127,7 @@ func (s *Spec) Validate() error {
 	if s.LabelMap != "" && s.Classes != 0 {
 		bad("LabelMap and Classes exclude each other")
 	}
+	errs = append(errs, s.check(s.Format))
 	return errors.Join(errs...)
 }
 
@@ -114,17 +142,22 @@ func (s *Spec) fields() []field {
 	number := func(name string, v int, formats, required string) field {
 		return field{name, v != 0, v < 0, formats, required}
 	}
-	const files, hashed = "libsvm, criteo, idx, text", "criteo, generated"
+	const files, hashed = "libsvm, criteo, idx, text, " + tables, "criteo, generated"
 	return []field{
-		{"Path", s.Path != "", false, files, files},
+		{"Path", s.Path != "", false, files + ", cache", files + ", cache"},
 		{"Labels", s.Labels != "", false, "idx", "idx"},
 		number("Limit", s.Limit, files+", generated", ""),
-		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo", ""),
+		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo, "+tables, ""),
 		number("Features", s.Features, "libsvm", ""),
 		{"ZeroBased", s.ZeroBased, false, "libsvm", ""},
 		{"LabelMap", s.LabelMap != "", false, "libsvm", ""},
 		{"LabelBase", s.LabelBase != 0, false, "libsvm", ""},
-		number("Classes", s.Classes, "libsvm", ""),
+		number("Classes", s.Classes, "libsvm, idx", ""),
+		{"Table", !reflect.ValueOf(s.Table).IsZero(), false, tables, ""},
+		{"UnitNorm", s.UnitNorm, false, "libsvm", ""},
+		{"Fitted", s.Fitted != nil, false, tables, ""},
+		{"Unlabelled", s.Unlabelled, false, tables, ""},
+		{"Group", s.Group != "", false, tables, ""},
 		number("Buckets", s.Buckets, hashed, hashed),
 		number("Context", s.Context, "text", "text"),
 		number("Stride", s.Stride, "text", ""),
@@ -144,10 +177,14 @@ func (s *Spec) fields() []field {
 //	criteo, generated  label (dense, 1)   num (dense, 13)   cat (ragged, Buckets, 26 a row)
 //	idx                label (dense, 1)   x (dense, bytes of a record, in [0,1])
 //	text               label (dense, Context)   tokens (ragged, vocabulary, Context a row)
+//	cache              as the rows that were converted
+//	tables             label (dense, 1)   num (dense)   cat (ragged)   and, where declared,
+//	                   weight (dense, 1)   group (ragged, 1 a row: number of the group)
 //
 // A malformed row is a *RowError. Memory is about 8 bytes an entry of libsvm (4
-// where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for generated
-// rows. The sources it returns are Reporters; generated ones are Oracles too.
+// where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for
+// generated rows. Rows of lines and tables that take more than Memory are read from a
+// cache file instead, which is made if it is not there. The sources it returns are Reporters; generated ones are Oracles too.
 func Open(spec Spec) (Source, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -161,19 +198,18 @@ func Open(spec Spec) (Source, error) {
 			return nil, err
 		}
 		return t, nil
+	case "csv", "vw", "libffm", "npy", "npz", "parquet":
+		return openPrepared(&spec)
+	case "cache":
+		return openCached(spec.Path, spec.memory(), "")
 	case "generated":
-		return newGenerated(&spec), nil
+		n := spec.Rows
+		if spec.Limit > 0 {
+			n = min(n, spec.Limit)
+		}
+		return generate.New(spec.Seed, spec.Buckets, spec.First, n), nil
 	}
-	r, c, err := openInput(spec.Path)
-	if err != nil {
-		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
-	}
-	read := readLibsvm
-	if spec.Format == "criteo" {
-		read = readCriteo
-	}
-	m, err := read(spec.Path, r, &spec)
-	return source(m, errors.Join(err, c.Close()))
+	return readLines(&spec)
 }
 
 // source keeps a nil *memory from becoming a Source that is not nil.

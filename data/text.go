@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+
+	"github.com/gangline/gangline/data/rows"
 )
 
 // textLimit is the most bytes that are read of a file of text.
@@ -57,12 +59,12 @@ func readText(spec *Spec) (*text, error) {
 
 // readBytes reads a whole file, unpacked.
 func readBytes(path string) ([]byte, error) {
-	r, c, err := openInput(path)
+	r, err := openStream(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: text: %w", err)
 	}
 	all, err := io.ReadAll(io.LimitReader(r, textLimit+1))
-	if closed := c.Close(); err == nil {
+	if closed := r.Close(); err == nil {
 		err = closed
 	}
 	switch {
@@ -134,27 +136,27 @@ func (t *text) Rows() int    { return t.rows }
 func (t *text) Close() error { return nil }
 
 // Read implements Source. Cost: about 2 ns a byte.
-func (t *text) Read(rows []int, b *Batch) error {
-	if err := checkRows(rows, t.rows); err != nil {
+func (t *text) Read(at []int, b *Batch) error {
+	if err := rows.Check(at, t.rows); err != nil {
 		return err
 	}
-	b.reset(len(rows), 2)
+	b.Reset(len(at), 2)
 	label, tokens := &b.Columns[0], &b.Columns[1]
-	n := len(rows) * t.context
-	label.Values = resize(label.Values, n)
-	tokens.IDs = resize(tokens.IDs, n)
-	tokens.Values = resize(tokens.Values, n)
-	tokens.Offsets = resize(tokens.Offsets, len(rows)+1)
+	n := len(at) * t.context
+	label.Values = rows.Resize(label.Values, n)
+	tokens.IDs = rows.Resize(tokens.IDs, n)
+	tokens.Values = rows.Resize(tokens.Values, n)
+	tokens.Offsets = rows.Resize(tokens.Offsets, len(at)+1)
 	tokens.Offsets[0] = 0
-	ones(tokens.Values)
-	for i, row := range rows {
-		at := i * t.context
+	rows.Ones(tokens.Values)
+	for i, row := range at {
+		to := i * t.context
 		window := t.tokens[row*t.stride : row*t.stride+t.context+1]
 		for j := range t.context {
-			tokens.IDs[at+j] = int64(window[j])
-			label.Values[at+j] = float32(window[j+1])
+			tokens.IDs[to+j] = int64(window[j])
+			label.Values[to+j] = float32(window[j+1])
 		}
-		tokens.Offsets[i+1] = int64(at + t.context)
+		tokens.Offsets[i+1] = int64(to + t.context)
 	}
 	return nil
 }

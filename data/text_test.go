@@ -28,7 +28,7 @@ func TestTextRows(t *testing.T) {
 			c.spec.Format, c.spec.Path = "text", path
 			src := mustOpen(t, c.spec)
 			context := c.spec.Context
-			specs := []ColumnSpec{{"label", DenseColumn, context, 0}, {"tokens", RaggedColumn, 4, context}}
+			specs := []ColumnSpec{{Name: "label", Kind: DenseColumn, Dim: context}, {Name: "tokens", Kind: RaggedColumn, Dim: 4, PerRow: context}}
 			if diff := cmp.Diff(specs, src.Columns()); diff != "" {
 				t.Error(diff)
 			}

@@ -40,7 +40,7 @@ func TestDocs(t *testing.T) {
 	}
 	for name, want := range defaults {
 		got := documented[name]
-		if got != want && (got != "" || want != "0" && want != "[]") && name != "network.kind" {
+		if got != want && (got != "" || want != "0" && want != "[]" && want != "map[]") && name != "network.kind" {
 			t.Errorf("docs/job.md says that %s is %q by default, it is %q", name, got, want)
 		}
 	}
@@ -48,6 +48,9 @@ func TestDocs(t *testing.T) {
 
 // fields collects the fields below v; those of data.eval are those of data.train.
 func fields(v reflect.Value, path string, into map[string]string) {
+	if v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct {
+		fields(reflect.Zero(v.Type().Elem()), path+"[]", into) // and the list itself:
+	}
 	if v.Kind() != reflect.Struct {
 		text := fmt.Sprint(v.Interface())
 		if m, ok := reflect.TypeAssert[encoding.TextMarshaler](v); ok {

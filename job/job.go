@@ -9,6 +9,8 @@ package job
 import (
 	"time"
 
+	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
 )
 
@@ -37,6 +39,7 @@ type Job struct {
 	// its machine, shared evenly among the workers there. It changes no result.
 	Threads    int        `yaml:"threads"`
 	Strategy   Strategy   `yaml:"strategy"`
+	Import     Import     `yaml:"import"`
 	Eval       Eval       `yaml:"eval"`
 	Checkpoint Checkpoint `yaml:"checkpoint"`
 	Restart    Restart    `yaml:"restart"`
@@ -52,6 +55,13 @@ type Model struct {
 	// Hidden are the widths of the hidden layers (mlp, cnn, ctr, deepfm, and of
 	// the top network of dlrm).
 	Hidden []int `yaml:"hidden"`
+	// Activation is the function between layers (mlp): relu, leaky_relu, tanh,
+	// sigmoid, gelu or silu; empty: relu. Slope is the factor that leaky_relu
+	// multiplies negative numbers with.
+	Activation string  `yaml:"activation,omitempty"`
+	Slope      float64 `yaml:"slope,omitempty"`
+	// Bias says whether layers have biases (mlp).
+	Bias bool `yaml:"bias"`
 	// Bottom are the widths of the hidden layers of the network for dense columns
 	// (dlrm).
 	Bottom []int `yaml:"bottom,omitempty"`
@@ -74,16 +84,10 @@ type Model struct {
 	Table bool `yaml:"table"`
 }
 
-// Data says where rows come from.
-type Data struct {
-	Train Source `yaml:"train"`
-	// Eval is what the model is tested on; without a format, nothing is.
-	Eval Source `yaml:"eval"`
-}
-
 // Source is one set of rows.
 type Source struct {
-	// Format is libsvm, criteo, idx, text or generated.
+	// Format is libsvm, criteo, idx, text or generated, or one of named columns,
+	// of which Data.Features are made: csv, vw, libffm, npy, npz, parquet.
 	Format string `yaml:"format"`
 	// Path is the file, relative to the data directory; .gz is read in place.
 	Path string `yaml:"path"`
@@ -112,9 +116,38 @@ type Source struct {
 	Rows  int `yaml:"rows"`
 	// Seed plants the weights (generated).
 	Seed uint64 `yaml:"seed"`
+	// Header says that the first line names the columns (csv).
+	Header bool `yaml:"header,omitempty"`
+	// Columns names the columns of a file without a header, or in its place (csv).
+	Columns []string `yaml:"columns,omitempty"`
+	// Types says what columns hold: number, integer or text (csv); those not named
+	// are inferred from the first rows.
+	Types map[string]table.Kind `yaml:"types,omitempty"`
+	// Missing are the words that stand for no value (tables); without, the empty
+	// one, ?, NA, NaN and null.
+	Missing []string `yaml:"missing,omitempty"`
+	// Suffix is cut off the end of the values of a column (tables).
+	Suffix map[string]string `yaml:"suffix,omitempty"`
+	// Delimiter parts the columns (csv): a character, or tab; without, it is found
+	// out.
+	Delimiter string `yaml:"delimiter,omitempty"`
+	// NoQuotes makes quotes ordinary characters (csv).
+	NoQuotes bool `yaml:"no_quotes,omitempty"`
+	// Encoding is utf-8 or latin1 (csv, vw, libffm).
+	Encoding string `yaml:"encoding,omitempty"`
+	// Namespaces get a column each (vw, libffm); without, all features are in x.
+	Namespaces []string `yaml:"namespaces,omitempty"`
+	// NumericIDs takes the names of features as their ids (vw).
+	NumericIDs bool `yaml:"numeric_ids,omitempty"`
+	// Unlabelled says that rows need no label (tables); no part of the file.
+	Unlabelled bool `yaml:"-"`
 	// MaxBadRows is how many malformed rows are counted and skipped before one
-	// is an error.
-	MaxBadRows int `yaml:"max_bad_rows"`
+	// is an error; below 1, the share of all rows.
+	MaxBadRows float64 `yaml:"max_bad_rows"`
+	// Split says which part of the rows is meant, and Negatives keeps a sample of
+	// those with label 0.
+	Split     Split     `yaml:"split,omitempty"`
+	Negatives Negatives `yaml:"negatives,omitempty"`
 }
 
 // Strategy says how the step is spread over processes.
@@ -135,12 +168,36 @@ type Consistency struct {
 	Kind string `yaml:"kind"`
 }
 
+// Import says which parameters of somebody else the run begins with.
+type Import struct {
+	// Path is a safetensors file, relative to the data directory; empty: none.
+	Path string `yaml:"path"`
+	// Map says which tensor of the file a parameter is; without an entry, the one
+	// of its name.
+	Map checkpoint.Mapping `yaml:"map"`
+	// Unused allows tensors of the file that no parameter is.
+	Unused bool `yaml:"unused"`
+}
+
 // Eval says when the model is tested.
 type Eval struct {
 	// Every is the steps between tests; 0: at the end only.
 	Every int64 `yaml:"every"`
 	// Batch is the rows a step of an evaluation over all workers; 0: as training.
 	Batch int `yaml:"batch"`
+	// Threshold is the probability above which a row counts as predicted, for
+	// precision, recall and F1 (two classes).
+	Threshold float64 `yaml:"threshold"`
+	// Group is the column whose equal values make a group, for the AUC within
+	// groups: name, or name.i for the number or entry i of it.
+	Group string `yaml:"group"`
+	// Metric is what early stopping and the best checkpoint go by: one of
+	// metric.Names; empty: what progress lines show.
+	Metric string `yaml:"metric"`
+	// Patience ends the run when so many tests in a row were not better than the
+	// best by more than MinDelta; 0: never.
+	Patience int     `yaml:"patience"`
+	MinDelta float64 `yaml:"min_delta"`
 }
 
 // Checkpoint says where and how often state is saved.
@@ -151,6 +208,8 @@ type Checkpoint struct {
 	Every int64 `yaml:"every"`
 	// Keep is how many are kept.
 	Keep int `yaml:"keep"`
+	// Best keeps the checkpoint of the best test, too, in a directory best.
+	Best bool `yaml:"best"`
 	// Resume goes on from the newest checkpoint in Dir, if there is one.
 	// Without it, a Dir that already holds checkpoints is refused.
 	Resume bool `yaml:"resume"`
@@ -195,10 +254,13 @@ func Default() Job {
 		Seed:      1,
 		Batch:     256,
 		Epochs:    1,
+		Model:     Model{Bias: true},
 		Optimizer: optim.Rule{},
 		Precision: "f32",
+		Data:      Data{Memory: 2e9},
 		Backend:   "native",
 		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
+		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/internal/nearest"
 )
 
@@ -131,7 +132,7 @@ func checkFields(file, path string, node ast.Node, t reflect.Type) error {
 			return checkItems(file, path, n, t.Elem())
 		}
 	}
-	if t.Kind() != reflect.Struct {
+	if t.Kind() != reflect.Struct && t.Kind() != reflect.Map {
 		return nil
 	}
 	var entries []*ast.MappingValueNode
@@ -149,6 +150,10 @@ func checkFields(file, path string, node ast.Node, t reflect.Type) error {
 	var errs []error
 	for _, e := range entries {
 		key := e.Key.GetToken().Value
+		if t.Kind() == reflect.Map { // any key will do
+			errs = append(errs, checkFields(file, join(path, key), e.Value, t.Elem()))
+			continue
+		}
 		f, ok := fieldByTag(t, key)
 		if !ok {
 			errs = append(errs, fmt.Errorf("job: %s:%d: unknown field %q in %s%s",
@@ -194,6 +199,15 @@ func (j *Job) set(setting string) error {
 		return fmt.Errorf("job: --set %s: %q does not fit %s (%s)", setting, value, at, v.Type())
 	}
 	return nil
+}
+
+// ParseMapping reads a mapping as import.map has it:
+// {w1: {from: l1.weight, transpose: true}}.
+func ParseMapping(text string) (m checkpoint.Mapping, err error) {
+	if err := decode("map", []byte(text), reflect.ValueOf(&m).Elem()); err != nil {
+		return nil, fmt.Errorf("job: %q is no mapping of parameters, such as {w1: {from: l1.weight, transpose: true}}: %w", text, err)
+	}
+	return m, nil
 }
 
 // noTag is the name of a field that no file sets.

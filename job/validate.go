@@ -5,10 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
+	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/optim"
 )
 
@@ -21,6 +24,9 @@ const (
 	// MaxThreads bounds the threads of a worker.
 	MaxThreads = 1024
 )
+
+// groupColumn is what data.group becomes (data.GroupColumn).
+const groupColumn = "group"
 
 // complete fills in defaults that depend on other fields.
 func (j *Job) complete() {
@@ -36,6 +42,11 @@ func (j *Job) complete() {
 	}
 	if j.Eval.Batch == 0 {
 		j.Eval.Batch = j.Batch
+	}
+	j.Data.completeIntake()
+	j.Data.complete()
+	if j.Eval.Group == "" && j.Data.Group != "" && j.Task() == graph.Binary {
+		j.Eval.Group = groupColumn
 	}
 	j.Optimizer.Custom = j.Extensions.Rule(j.Optimizer.Kind)
 	if c := &j.Optimizer.Schedule; c.Kind == optim.Cosine && c.Steps == 0 {
@@ -60,17 +71,25 @@ func (j *Job) Validate() error {
 		field string
 		fix   string
 	}{
-		{j.Data.Train.Format == "", "data.train.format", "is missing: set libsvm, criteo, idx, text or generated"},
+		{j.Data.Train.Format == "", "data.train.format", "is missing: set " + strings.Join(formats(), ", ")},
 		{j.Model.Kind == "", "model.kind", "is missing: set logistic, softmax, linear, mlp, cnn, fm, ctr, deepfm, dlrm or gpt"},
 		{j.Batch < 1 || j.Batch > MaxBatch, "batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Batch)},
 		{j.Eval.Batch < 1 || j.Eval.Batch > MaxBatch, "eval.batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Eval.Batch)},
 		{j.Epochs < 1, "epochs", fmt.Sprintf("must be at least 1, is %d", j.Epochs)},
 		{j.Steps < 0, "steps", "must not be negative"},
 		{j.Eval.Every < 0, "eval.every", "must not be negative"},
+		{!(j.Eval.Threshold > 0 && j.Eval.Threshold < 1), "eval.threshold", fmt.Sprintf("must be a probability between 0 and 1, is %g", j.Eval.Threshold)},
+		{j.Eval.Patience < 0, "eval.patience", "must not be negative"},
+		{j.Eval.Patience > 0 && j.Eval.Every == 0, "eval.every", "is missing: say how many steps are between the tests that eval.patience counts"},
+		{j.Eval.Patience > 0 && j.Data.Eval.Format == "", "data.eval.format", "is missing: say which rows eval.patience goes by"},
+		{!(j.Eval.MinDelta >= 0), "eval.min_delta", fmt.Sprintf("must not be negative, is %g", j.Eval.MinDelta)},
+		{j.Checkpoint.Best && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say where the best checkpoint goes"},
+		{j.Checkpoint.Best && j.Data.Eval.Format == "", "data.eval.format", "is missing: say which rows decide what checkpoint is the best"},
 		{j.Checkpoint.Every < 0, "checkpoint.every", "must not be negative"},
 		{j.Checkpoint.Every > 0 && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say where the checkpoints go"},
 		{j.Checkpoint.Resume && j.Checkpoint.Dir == "", "checkpoint.dir", "is missing: say which checkpoints to resume from"},
 		{j.Checkpoint.Keep < 1, "checkpoint.keep", "must be at least 1"},
+		{len(j.Import.Map) > 0 && j.Import.Path == "", "import.path", "is missing: say which file import.map is of"},
 		{j.Threads < 0 || j.Threads > MaxThreads, "threads", fmt.Sprintf("must be 0 to %d, is %d", MaxThreads, j.Threads)},
 		{j.Threads > 1 && j.Backend == "ref", "threads", "backend ref has one: set backend=native, or threads 1"},
 		{j.Restart.Max < 0, "restart.max", "must not be negative"},
@@ -92,6 +111,7 @@ func (j *Job) Validate() error {
 		{"strategy.consistency.kind", j.Strategy.Consistency.Kind, []string{"bsp"}},
 		{"restart.from", j.Restart.From, []string{"latest"}},
 		{"network.kind", j.Network.Kind, []string{"unix", "tcp"}},
+		{"eval.metric", j.Eval.Metric, append([]string{""}, metric.Names()...)},
 	} {
 		if !slices.Contains(c.known, c.value) {
 			return &FieldError{c.field, fmt.Sprintf("%q is not known%s", c.value, nearest.Hint(c.value, c.known))}
@@ -100,16 +120,27 @@ func (j *Job) Validate() error {
 	if err := j.Extensions.Check(); err != nil {
 		return fmt.Errorf("job: extensions: %w", err)
 	}
-	if err := j.Optimizer.Validate(); err != nil {
+	for _, check := range []func() error{j.validateOptimizer, j.Data.validateIntake, j.validateFeatures, j.validateStrategy} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateOptimizer checks the rule, and that servers can follow it.
+func (j *Job) validateOptimizer() error {
+	err := j.Optimizer.Validate()
+	if err == nil && j.Strategy.Servers > 0 {
+		err = j.Optimizer.Separable()
+	}
+	if err == nil {
+		err = j.Optimizer.Try()
+	}
+	if err != nil {
 		return &FieldError{"optimizer", err.Error()}
 	}
-	if err := j.Optimizer.Separable(); err != nil && j.Strategy.Servers > 0 {
-		return &FieldError{"optimizer", err.Error()}
-	}
-	if err := j.Optimizer.Try(); err != nil {
-		return &FieldError{"optimizer", err.Error()}
-	}
-	return j.validateStrategy()
+	return nil
 }
 
 // validateStrategy checks the counts of processes against the kind.
@@ -138,13 +169,15 @@ type fixed struct {
 	Batch     int    `yaml:"batch"`
 	Optimizer any    `yaml:"optimizer"`
 	Precision string `yaml:"precision"`
+	Import    Import `yaml:"import"`
+	Features  any    `yaml:"features,omitempty"`
 }
 
 // Fixed returns the text of all fields that must not change when a run is
 // resumed, one a line, and its digest. How the step is spread, the number of
 // epochs, evaluation and checkpointing may change.
 func (j *Job) Fixed() (text, digest string, err error) {
-	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision})
+	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision, j.Import, j.Data.declared()})
 	if err != nil {
 		return "", "", fmt.Errorf("job: %w", err)
 	}

@@ -33,12 +33,21 @@ type Config struct {
 	// Label is the column of the target, one float a row (gpt: one a token);
 	// "" means label.
 	Label string
+	// Weight is a column of one float a row: what the row counts in the loss. "" means
+	// that every row counts 1. gpt, whose rows are many tokens, has none.
+	Weight string
 	// Hidden are the widths of the hidden layers: at least one for mlp, any
 	// number for cnn, ctr, deepfm and dlrm (of its top network).
 	Hidden []int
 	// Bottom are the widths of the hidden layers of the network that brings
 	// dense columns to the length of an embedding (dlrm).
 	Bottom []int
+	// Activation is the function between layers, one of Activations (mlp); ""
+	// means relu. Slope is the factor of negative numbers (leaky_relu).
+	Activation string
+	Slope      float64
+	// NoBias leaves out the biases of all layers (mlp).
+	NoBias bool
 	// Filters are the channels of the convolutions (cnn), Image the dims
 	// [channels height width] of a row; without, a row is a gray square.
 	Filters, Image []int
@@ -81,6 +90,9 @@ func (c Config) Validate() error {
 	}{
 		{"hidden", len(c.Hidden) > 0},
 		{"bottom", len(c.Bottom) > 0},
+		{"activation", c.Activation != ""},
+		{"slope", c.Slope != 0},
+		{"bias", c.NoBias},
 		{"filters", len(c.Filters) > 0},
 		{"image", len(c.Image) > 0},
 		{"dim", c.Dim != 0},
@@ -96,6 +108,9 @@ func (c Config) Validate() error {
 		if !f.set && slices.Contains(needs, f.name) {
 			bad(f.name, "is missing: kind %s needs it", c.Kind)
 		}
+	}
+	if c.Weight != "" && c.Kind == "gpt" {
+		bad("weight", "kind gpt has no weights of rows; leave the column %q out", c.Weight)
 	}
 	c.checkSizes(bad)
 	if c.Classes < 2 && (c.Kind == "softmax" || c.Classes != 0) {
@@ -134,6 +149,12 @@ func (c Config) checkSizes(bad func(field, format string, args ...any)) {
 	if c.Heads > 0 && c.Dim%c.Heads != 0 {
 		bad("heads", "%d heads do not divide dim %d", c.Heads, c.Dim)
 	}
+	if a := c.Activation; a != "" && !slices.Contains(Activations(), a) {
+		bad("activation", "unknown %q%s", a, nearest.Hint(a, Activations()))
+	}
+	if leaky := c.Activation == "leaky_relu"; leaky && !(c.Slope > 0 && c.Slope < 1) || !leaky && c.Slope != 0 {
+		bad("slope", "is %v: leaky_relu needs a number between 0 and 1 (0.01 is usual), other activations have none", c.Slope)
+	}
 	if !(c.Dropout >= 0 && c.Dropout < 1) {
 		bad("dropout", "is %v, want a number in [0, 1)", c.Dropout)
 	}
@@ -154,6 +175,9 @@ func (c Config) checkInputs(want inputs) []error {
 	for i, col := range c.Inputs {
 		if col.Name == label {
 			bad("inputs: %q is the label", col.Name)
+		}
+		if col.Name == c.Weight {
+			bad("inputs: %q is the weight", col.Name)
 		}
 		if slices.ContainsFunc(c.Inputs[:i], func(o Column) bool { return o.Name == col.Name }) {
 			bad("inputs: %q is there twice", col.Name)

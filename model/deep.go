@@ -7,18 +7,45 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// MLP is a network of fully connected layers with rectified units: h1 =
-// relu(Σ x·w1 + b1), and so on; the last layer is linear.
+// MLP is a network of fully connected layers: h1 = act(Σ x·w1 + b1), and so on,
+// where act is the Activation; the last layer is linear. With NoBias there are no
+// b1, b2, ...
 func MLP(g *graph.Graph, c Config) graph.Model {
 	fanIn := 0
 	for _, col := range c.Inputs {
 		fanIn += entries(col)
 	}
-	first := linear(g, "w1", c.Inputs, c.Hidden[0], false, func(Column) graph.Init {
+	h := linear(g, "w1", c.Inputs, c.Hidden[0], false, func(Column) graph.Init {
 		return glorot(fanIn, c.Hidden[0], c.Seed)
 	})
-	h := g.Relu(g.Add(first, g.Variable("b1", graph.Init{}, c.Hidden[0])))
-	return classify(g, c, func(out int) *graph.Node { return layers(g, h, "", 2, c.Hidden, out, c.Seed) })
+	if !c.NoBias {
+		h = g.Add(h, g.Variable("b1", graph.Init{}, c.Hidden[0]))
+	}
+	h = c.activate(g, h)
+	return classify(g, c, func(out int) *graph.Node { return layers(g, c, h, "", 2, c.Hidden, out) })
+}
+
+// Activations returns the names of the functions between layers that an mlp may
+// have; the first is the default.
+func Activations() []string {
+	return []string{"relu", "leaky_relu", "tanh", "sigmoid", "gelu", "silu"}
+}
+
+// activate applies the function between layers.
+func (c Config) activate(g *graph.Graph, x *graph.Node) *graph.Node {
+	switch c.Activation {
+	case "leaky_relu":
+		return g.LeakyRelu(x, c.Slope)
+	case "tanh":
+		return g.Tanh(x)
+	case "sigmoid":
+		return g.Sigmoid(x)
+	case "gelu":
+		return g.Gelu(x)
+	case "silu":
+		return g.Silu(x)
+	}
+	return g.Relu(x)
 }
 
 // entries is how many features of a column are not 0 in one row, as far as the
@@ -33,17 +60,19 @@ func entries(col Column) int {
 // layers appends layers number from, from+1, ... to h, whose width is
 // widths[0]: one layer for each further width, then the linear one to out.
 // Their parameters are named prefix w1, prefix b1, and so on.
-func layers(g *graph.Graph, h *graph.Node, prefix string, from int, widths []int, out int, seed uint64) *graph.Node {
+func layers(g *graph.Graph, c Config, h *graph.Node, prefix string, from int, widths []int, out int) *graph.Node {
 	for i, in := range widths {
 		last, width := i == len(widths)-1, out
 		if !last {
 			width = widths[i+1]
 		}
 		n := strconv.Itoa(from + i)
-		w := g.Variable(prefix+"w"+n, glorot(in, width, seed), in, width)
-		h = g.Add(g.MatMul(h, w), g.Variable(prefix+"b"+n, graph.Init{}, width))
+		h = g.MatMul(h, g.Variable(prefix+"w"+n, glorot(in, width, c.Seed), in, width))
+		if !c.NoBias {
+			h = g.Add(h, g.Variable(prefix+"b"+n, graph.Init{}, width))
+		}
 		if !last {
-			h = g.Relu(h)
+			h = c.activate(g, h)
 		}
 	}
 	return h
@@ -68,6 +97,6 @@ func CNN(g *graph.Graph, c Config) graph.Model {
 	flat := channels * height * width
 	h := g.Reshape(x, tensor.Dynamic, flat)
 	return classify(g, c, func(out int) *graph.Node {
-		return layers(g, h, "", 1, append([]int{flat}, c.Hidden...), out, c.Seed)
+		return layers(g, c, h, "", 1, append([]int{flat}, c.Hidden...), out)
 	})
 }

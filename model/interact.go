@@ -90,7 +90,7 @@ func wideAndDeep(g *graph.Graph, c Config) (logit, embedded *graph.Node) {
 	embedded = join(g, parts)
 	deep = append(deep, g.Reshape(embedded, tensor.Dynamic, fields*c.Dim))
 	width += fields * c.Dim
-	logit = layers(g, join(g, deep), "", 1, append([]int{width}, c.Hidden...), 1, c.Seed)
+	logit = layers(g, c, join(g, deep), "", 1, append([]int{width}, c.Hidden...), 1)
 	logit = g.Add(logit, linear(g, "wide", ragged, 1, true, zero))
 	if len(dense) > 0 {
 		logit = g.Add(logit, linear(g, "linear", dense, 1, false, zero))
@@ -118,10 +118,10 @@ func DeepFM(g *graph.Graph, c Config) graph.Model {
 func DLRM(g *graph.Graph, c Config) graph.Model {
 	dense, ragged := split(c.Inputs)
 	parts, width := denseInputs(g, dense)
-	bottom := g.Relu(layers(g, join(g, parts), "bottom.", 1, append([]int{width}, c.Bottom...), c.Dim, c.Seed))
+	bottom := g.Relu(layers(g, c, join(g, parts), "bottom.", 1, append([]int{width}, c.Bottom...), c.Dim))
 	embedded, fields := vectors(g, c, ragged)
 	all := g.Concat(append([]*graph.Node{g.Reshape(bottom, tensor.Dynamic, 1, c.Dim)}, embedded...)...)
 	width = c.Dim + (fields+1)*fields/2
 	top := g.Concat(bottom, g.DotInteraction(all))
-	return binary(g, c, layers(g, top, "", 1, append([]int{width}, c.Hidden...), 1, c.Seed))
+	return binary(g, c, layers(g, c, top, "", 1, append([]int{width}, c.Hidden...), 1))
 }

@@ -66,13 +66,21 @@ func scores(g *graph.Graph, c Config, out int) *graph.Node {
 // binary ends a model with one logit [B 1].
 func binary(g *graph.Graph, c Config, logit *graph.Node) graph.Model {
 	z, y := g.Named("logit", vector(g, logit)), g.Input(c.Label, 0)
-	return graph.Model{Task: graph.Binary, Loss: g.Named("loss", g.LogisticLoss(z, y)), Weight: g.Named("weight", g.Count(y)), Predict: z, Label: y}
+	m := graph.Model{Task: graph.Binary, Predict: z, Label: y}
+	m.Loss, m.Weight = loss(g, c, y, func() *graph.Node { return g.LogisticLoss(z, y) }, func() *graph.Node {
+		return g.Sub(g.Softplus(z), g.Mul(z, y))
+	})
+	return m
 }
 
 // multiclass ends a model with the logits of classes [B C].
 func multiclass(g *graph.Graph, c Config, logits *graph.Node) graph.Model {
 	z, y := g.Named("logits", logits), g.Input(c.Label, 0)
-	return graph.Model{Task: graph.Multiclass, Loss: g.Named("loss", g.SoftmaxLoss(z, y)), Weight: g.Named("weight", g.Count(y)), Predict: z, Label: y}
+	m := graph.Model{Task: graph.Multiclass, Predict: z, Label: y}
+	m.Loss, m.Weight = loss(g, c, y, func() *graph.Node { return g.SoftmaxLoss(z, y) }, func() *graph.Node {
+		return crossEntropy(g, z, y, c.Classes)
+	})
+	return m
 }
 
 // classify ends a model with what logits makes: one logit [B 1] if there are no
@@ -93,5 +101,32 @@ func Softmax(g *graph.Graph, c Config) graph.Model { return multiclass(g, c, sco
 // Linear is linear regression by least squares: value = Σ x·w + b.
 func Linear(g *graph.Graph, c Config) graph.Model {
 	p, y := g.Named("value", vector(g, scores(g, c, 1))), g.Input(c.Label, 0)
-	return graph.Model{Task: graph.Regression, Loss: g.Named("loss", g.SquaredLoss(p, y)), Weight: g.Named("weight", g.Count(y)), Predict: p, Label: y}
+	m := graph.Model{Task: graph.Regression, Predict: p, Label: y}
+	m.Loss, m.Weight = loss(g, c, y, func() *graph.Node { return g.SquaredLoss(p, y) }, func() *graph.Node {
+		return g.Scale(g.Square(g.Sub(p, y)), .5)
+	})
+	return m
+}
+
+// loss returns the sum of the losses of the rows and what the rows count together:
+// all, or, where rows have weights, Σ weight·each and Σ weight.
+func loss(g *graph.Graph, c Config, y *graph.Node, all, each func() *graph.Node) (sum, weight *graph.Node) {
+	if c.Weight == "" {
+		return g.Named("loss", all()), g.Named("weight", g.Count(y))
+	}
+	w := g.Input(c.Weight, 0)
+	return g.Named("loss", g.Sum(g.Mul(w, each()))), g.Named("weight_sum", g.Sum(w))
+}
+
+// crossEntropy is log Σexp(z) - z_y for every row of logits [B C], as [B], with the
+// maximum taken off first so that nothing overflows.
+func crossEntropy(g *graph.Graph, z, y *graph.Node, classes int) *graph.Node {
+	most := g.MaxAxis(z, 1, true)
+	total := g.Add(g.Log(g.SumAxis(g.Exp(g.Sub(z, most)), 1, true)), most)
+	number := make([]*graph.Node, classes)
+	for k := range number {
+		number[k] = g.Const(float64(k), 1, 1)
+	}
+	hot := g.Equal(g.Reshape(y, tensor.Dynamic, 1), g.Concat(number...))
+	return g.Sub(vector(g, total), g.SumRows(g.Mul(hot, z)))
 }

@@ -54,7 +54,7 @@ func kinds() []kind {
 		{"logistic", "table", "", inputs{}, Logistic},
 		{"softmax", "classes table", "", inputs{}, Softmax},
 		{"linear", "table", "", inputs{}, Linear},
-		{"mlp", "hidden classes", "hidden", inputs{}, MLP},
+		{"mlp", "hidden activation slope bias classes", "hidden", inputs{}, MLP},
 		{"cnn", "filters image hidden classes", "filters", inputs{single: true, dense: true}, CNN},
 		{"fm", "dim", "dim", inputs{}, FM},
 		{"ctr", "hidden dim", "dim", bags, CTR},

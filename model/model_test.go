@@ -34,13 +34,14 @@ func with(c model.Config, edit func(*model.Config)) model.Config {
 	return c
 }
 
-func table(c *model.Config)   { c.Table = true }
-func three(c *model.Config)   { c.Classes = 3 }
-func hidden(c *model.Config)  { c.Hidden = []int{16, 8} }
-func dim(c *model.Config)     { c.Dim = 4 }
-func sixBits(c *model.Config) { c.Float = tensor.F64 }
-func images(c *model.Config)  { c.Image, c.Filters = []int{2, 4, 6}, []int{3, 5} }
-func small(c *model.Config)   { c.Dim, c.Layers, c.Heads = 6, 2, 3 }
+func table(c *model.Config)    { c.Table = true }
+func three(c *model.Config)    { c.Classes = 3 }
+func hidden(c *model.Config)   { c.Hidden = []int{16, 8} }
+func dim(c *model.Config)      { c.Dim = 4 }
+func sixBits(c *model.Config)  { c.Float = tensor.F64 }
+func weighted(c *model.Config) { c.Weight = "weight" }
+func images(c *model.Config)   { c.Image, c.Filters = []int{2, 4, 6}, []int{3, 5} }
+func small(c *model.Config)    { c.Dim, c.Layers, c.Heads = 6, 2, 3 }
 
 // TestModels proves that every model trains with every rule: the step holds
 // together, and it has these parameters.
@@ -56,12 +57,15 @@ func TestModels(t *testing.T) {
 		"logistic both": {
 			with(with(config("logistic", num, cat), table), sixBits), graph.Binary, "b[1] w.cat[5000 1]rows w.num[13 1]",
 		},
-		"softmax dense":   {with(config("softmax", dense), three), graph.Multiclass, "b[3] w[20 3]"},
-		"softmax table":   {with(with(config("softmax", ragged), three), table), graph.Multiclass, "b[3] w[1000 3]rows"},
-		"linear ragged":   {config("linear", ragged), graph.Regression, "b[1] w[1000 1]"},
-		"mlp one logit":   {with(config("mlp", dense), hidden), graph.Binary, "b1[16] b2[8] b3[1] w1[20 16] w2[16 8] w3[8 1]"},
-		"mlp classes":     {with(with(config("mlp", ragged), hidden), three), graph.Multiclass, "b1[16] b2[8] b3[3] w1[1000 16] w2[16 8] w3[8 3]"},
-		"mlp two columns": {with(config("mlp", dense, cat), func(c *model.Config) { c.Hidden = []int{5} }), graph.Binary, "b1[5] b2[1] w1.cat[5000 5] w1.x[20 5] w2[5 1]"},
+		"logistic weighted": {with(config("logistic", dense), weighted), graph.Binary, "b[1] w[20 1]"},
+		"softmax weighted":  {with(with(config("softmax", dense), three), weighted), graph.Multiclass, "b[3] w[20 3]"},
+		"linear weighted":   {with(config("linear", ragged), weighted), graph.Regression, "b[1] w[1000 1]"},
+		"softmax dense":     {with(config("softmax", dense), three), graph.Multiclass, "b[3] w[20 3]"},
+		"softmax table":     {with(with(config("softmax", ragged), three), table), graph.Multiclass, "b[3] w[1000 3]rows"},
+		"linear ragged":     {config("linear", ragged), graph.Regression, "b[1] w[1000 1]"},
+		"mlp one logit":     {with(config("mlp", dense), hidden), graph.Binary, "b1[16] b2[8] b3[1] w1[20 16] w2[16 8] w3[8 1]"},
+		"mlp classes":       {with(with(config("mlp", ragged), hidden), three), graph.Multiclass, "b1[16] b2[8] b3[3] w1[1000 16] w2[16 8] w3[8 3]"},
+		"mlp two columns":   {with(config("mlp", dense, cat), func(c *model.Config) { c.Hidden = []int{5} }), graph.Binary, "b1[5] b2[1] w1.cat[5000 5] w1.x[20 5] w2[5 1]"},
 		"ctr": {
 			with(with(config("ctr", num, cat), hidden), dim), graph.Binary,
 			"b1[16] b2[8] b3[1] embed[5000 4]rows linear[13 1] w1[117 16] w2[16 8] w3[8 1] wide[5000 1]rows",

@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/ps"
-	"github.com/gangline/gangline/train"
 )
 
 // Long runs: go test ./simtest -run TestCluster -seed=0x1 -scenarios=100000 -v.
@@ -111,7 +112,7 @@ func (c *cluster) note(format string, args ...any) {
 }
 
 // run simulates until all ranks are done, and looks at what is left.
-func (c *cluster) run() (final train.State, err error) {
+func (c *cluster) run() (final params.State, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.violate("panic: %v\n%s", p, debug.Stack())
@@ -150,7 +151,7 @@ func (c *cluster) waits() string {
 }
 
 // final checks what is left at the end.
-func (c *cluster) final() (train.State, error) {
+func (c *cluster) final() (params.State, error) {
 	last := c.disk.latest()
 	if last == nil || last.at != c.s.steps {
 		c.violate("the last checkpoint is not that of step %d", c.s.steps)
@@ -297,7 +298,7 @@ func simulate(s *scenario, t *tally) error {
 
 // resumeElsewhere goes on from a checkpoint of the disturbed run on another
 // number of servers, to the same end.
-func resumeElsewhere(s *scenario, from *saved, want train.State) error {
+func resumeElsewhere(s *scenario, from *saved, want params.State) error {
 	if s.servers == 0 || from.at == s.steps {
 		return nil
 	}

@@ -8,10 +8,11 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/tensor"
-	"github.com/gangline/gangline/train"
 )
 
 // disk is shared by all ranks and outlives them. A checkpoint is written file
@@ -141,17 +142,17 @@ func (s *saved) pieces() ([]checkpoint.Piece, error) {
 }
 
 // state puts the whole state together, as a worker or a reader does.
-func (s *saved) state(p *problem) (train.State, error) {
+func (s *saved) state(p *problem) (params.State, error) {
 	c, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	state := train.NewState(p.step)
+	state := params.New(p.step)
 	return state, state.Restore(c)
 }
 
 // assemble is the whole state that the shards of some servers give.
-func assemble(p *problem, shards [][]checkpoint.Piece) (train.State, error) {
+func assemble(p *problem, shards [][]checkpoint.Piece) (params.State, error) {
 	s := &saved{}
 	for i, pieces := range shards {
 		text, err := checkpoint.Encode(fmt.Sprintf("server-%d", i), pieces)

@@ -8,9 +8,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/ps"
-	"github.com/gangline/gangline/train"
 )
 
 // sight is something that may be seen in one form only: by all ranks, in all
@@ -58,7 +59,7 @@ func (f *fold) digest() uint64 {
 	return h.Sum64()
 }
 
-func digestState(s train.State) uint64 {
+func digestState(s params.State) uint64 {
 	var f fold
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		f.text(name)
@@ -130,7 +131,7 @@ func (c *cluster) checkSaved(m *member, s *saved) {
 
 // far is the largest difference between two states, relative to 1 + magnitude;
 // infinite if a number is none.
-func far(a, b train.State) (worst float64, where string) {
+func far(a, b params.State) (worst float64, where string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
 		for i, v := range a[name].F64() {
 			o := b[name].F64()[i]

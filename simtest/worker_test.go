@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/ref"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
 	"github.com/gangline/gangline/tensor"
-	"github.com/gangline/gangline/train"
 )
 
 // worker drives a plan.Cursor over the rank's tasks, with real numbers, and the
@@ -21,7 +22,7 @@ type worker struct {
 	tasks  []task
 	cursor *plan.Cursor
 	values map[plan.Ref][]*tensor.Tensor
-	state  train.State // parameters and slots that the plan reads or writes
+	state  params.State // parameters and slots that the plan reads or writes
 	feeder *data.Feeder
 	links  []*link
 	inbox  map[inlet][]any
@@ -51,7 +52,7 @@ type inlet struct {
 func newWorker(m *member, from *saved) (*worker, error) {
 	p := m.c.problem
 	w := &worker{
-		member: m, plan: p.plan, values: map[plan.Ref][]*tensor.Tensor{}, state: train.State{},
+		member: m, plan: p.plan, values: map[plan.Ref][]*tensor.Tensor{}, state: params.State{},
 		inbox: map[inlet][]any{}, byTag: map[uint32]machine{}, over: map[int64]int{}, pulled: map[int64]int{},
 		at: m.first, end: m.c.s.steps, savedAt: -1,
 	}
@@ -59,7 +60,7 @@ func newWorker(m *member, from *saved) (*worker, error) {
 		w.savedAt = m.first
 	}
 	if len(p.layouts) == 0 {
-		w.state = train.NewState(p.step)
+		w.state = params.New(p.step)
 		if from != nil {
 			c, err := from.open()
 			if err == nil {

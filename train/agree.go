@@ -16,8 +16,9 @@ const agreeTag = tallyTag + 1
 // seen is what a worker read: data that differ from host to host would give
 // different numbers of steps, which is a hang, or other numbers than meant.
 type seen struct {
-	Train data.Fingerprint
-	Eval  *data.Fingerprint // nil: nothing to test on
+	Features string // digest of what they learned; "": there are none
+	Train    data.Fingerprint
+	Eval     *data.Fingerprint // nil: nothing to test on
 }
 
 // agree lets rank 0 compare the rows of all workers, before the first step. What
@@ -26,7 +27,11 @@ func (w *worker) agree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(w.setup.Job.Network.TaskTimeout),
 		fmt.Errorf("nothing came within network.task_timeout, %v", time.Duration(w.setup.Job.Network.TaskTimeout)))
 	defer cancel()
-	own := seen{Train: w.fingerprint}
+	features, err := featuresDigest(w.rows.features)
+	if err != nil {
+		return fmt.Errorf("rank %d: comparing data: %w", w.cfg.Rank, err)
+	}
+	own := seen{Features: features, Train: w.fingerprint}
 	if src := w.rows.eval; src != nil {
 		f, err := data.Order{Rows: src.Rows(), Batch: w.setup.Job.Eval.Batch}.Fingerprint(src)
 		if err != nil {
@@ -67,6 +72,10 @@ func (s seen) differs(other seen, rank int) error {
 			return "none"
 		}
 		return fmt.Sprintf("%d rows of %s, sample %s", f.Rows, f.Columns, f.Sample)
+	}
+	if s.Features != other.Features {
+		return fmt.Errorf("rank %d reads other data than rank 0: what the features learned of data.train has the digest %.16s on rank 0, %.16s on rank %d",
+			rank, s.Features, other.Features, rank)
 	}
 	for _, c := range []struct {
 		field     string

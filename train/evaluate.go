@@ -3,16 +3,18 @@ package train
 import (
 	"bytes"
 	"context"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
@@ -28,6 +30,7 @@ type tester struct {
 	tally tally
 	names [4]string // of loss, weight, predictions, labels
 	buf   [2][]float64
+	sides *sides // weights and groups of the rows; nil: none
 	// scored keeps predictions for metrics; otherwise only the loss counts.
 	scored bool
 }
@@ -48,6 +51,9 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 	m := w.setup.Step.Model
 	t.names = [4]string{m.Loss.Name, m.Weight.Name, m.Predict.Name, m.Label.Name}
 	var err error
+	if t.sides, err = w.newSides(src, o); err != nil {
+		return nil, err
+	}
 	t.exec, err = w.executor(strategy.EvalPlan, src, o, stores, exec.Config{OnOutput: t.take})
 	if err != nil {
 		return nil, err
@@ -58,21 +64,22 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 
 // evaluate tests one version of the parameters on all rows of a source, every
 // worker on its part, and gives rank 0 the metrics; others get zeros.
-func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, scored bool) (Metrics, error) {
+func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, scored bool) (metric.Result, error) {
 	t, err := w.tester(src, version)
 	if err != nil {
-		return Metrics{}, fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+		return metric.Result{}, fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
 	}
-	t.tally, t.scored = tally{task: w.setup.Step.Model.Task}, scored
+	task, threshold := w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold
+	t.tally, t.scored = newTally(task, threshold), scored
 	if err := t.exec.Run(ctx, 0, t.steps); err != nil {
-		return Metrics{}, fmt.Errorf("evaluation: %w", err)
+		return metric.Result{}, fmt.Errorf("evaluation: %w", err)
 	}
 	if err := w.gather(ctx, &t.tally); err != nil || w.cfg.Rank != 0 {
-		return Metrics{}, err
+		return metric.Result{}, err
 	}
-	m := t.tally.metrics(scored)
+	m := t.tally.result(scored)
 	if oracle, ok := src.(data.Oracle); ok && m.AUC != nil {
-		if err := m.compare(src, oracle); err != nil {
+		if err := compare(&m, src, oracle); err != nil {
 			return m, err
 		}
 	}
@@ -80,15 +87,21 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 }
 
 // take adds a step's outputs to the tally.
-func (t *tester) take(_ int64, get func(name string) *tensor.Tensor) error {
-	t.tally.loss += get(t.names[0]).Scalar()
-	t.tally.weight += get(t.names[1]).Scalar()
+func (t *tester) take(step int64, get func(name string) *tensor.Tensor) error {
+	t.tally.Loss += get(t.names[0]).Scalar()
+	t.tally.Weight += get(t.names[1]).Scalar()
 	label := floats(get(t.names[3]), &t.buf[1])
-	if t.scored {
-		t.tally.add(floats(get(t.names[2]), &t.buf[0]), label)
-	} else {
-		t.tally.rows += len(label)
+	t.tally.Rows += len(label)
+	if !t.scored {
+		return nil
 	}
+	rows := metric.Rows{Predict: floats(get(t.names[2]), &t.buf[0]), Label: label}
+	if t.sides != nil {
+		if err := t.sides.read(step, &rows); err != nil {
+			return err
+		}
+	}
+	t.tally.of.Add(rows)
 	return nil
 }
 
@@ -110,7 +123,7 @@ func floats(t *tensor.Tensor, buf *[]float64) []float64 {
 func (w *worker) gather(ctx context.Context, own *tally) error {
 	if w.cfg.Rank != 0 {
 		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(own.wire()); err != nil {
+		if err := own.encode(&b); err != nil {
 			return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
 		}
 		return w.endpoint.Send(ctx, 0, tallyTag, nil, b.Bytes())
@@ -123,32 +136,17 @@ func (w *worker) gather(ctx context.Context, own *tally) error {
 		if err := recv.Wait(ctx); err != nil {
 			return fmt.Errorf("rank 0: evaluation: waiting for the part of rank %d: %w", r, err)
 		}
-		var part tallyWire
-		if err := gob.NewDecoder(bytes.NewReader(recv.Buf[:recv.N])).Decode(&part); err != nil {
+		part := newTally(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
+		if err := part.decode(bytes.NewReader(recv.Buf[:recv.N])); err != nil {
 			return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", r, err)
 		}
-		own.merge(part.tally())
+		own.merge(&part)
 	}
 	return nil
 }
 
-// tallyWire is a tally as it travels.
-type tallyWire struct {
-	Loss, Weight, Square float64
-	Rows, Correct        int
-	Scores, Labels       []float64
-}
-
-func (t *tally) wire() tallyWire {
-	return tallyWire{t.loss, t.weight, t.square, t.rows, t.correct, t.scores, t.labels}
-}
-
-func (w tallyWire) tally() *tally {
-	return &tally{loss: w.Loss, weight: w.Weight, square: w.Square, rows: w.Rows, correct: w.Correct, scores: w.Scores, labels: w.Labels}
-}
-
 // compare adds what the truth reaches on the same rows.
-func (m *Metrics) compare(src data.Source, oracle data.Oracle) error {
+func compare(m *metric.Result, src data.Source, oracle data.Oracle) error {
 	best, err := bestAUC(src, oracle)
 	if err != nil || math.IsNaN(best) {
 		return err
@@ -183,48 +181,75 @@ func bestAUC(src data.Source, oracle data.Oracle) (float64, error) {
 			labels = append(labels, float64(y))
 		}
 	}
-	return AUC(scores, labels), nil
+	return metric.AUC(scores, labels, nil), nil
 }
 
 // Evaluation is what Evaluate found.
 type Evaluation struct {
-	Checkpoint string  `json:"checkpoint"`
-	Step       int64   `json:"step"`
-	Eval       Metrics `json:"eval"`
+	Checkpoint string        `json:"checkpoint"`
+	Step       int64         `json:"step"`
+	Eval       metric.Result `json:"eval"`
 }
 
 // Evaluate tests the parameters of a checkpoint (or of the newest whole one in a
 // directory) on the job's eval rows, in this process, whatever strategy
-// trained them.
+// trained them. With from empty it tests those that the job imports.
 func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation, error) {
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to test on"}
 	}
-	if from == "" {
-		return nil, &job.FieldError{Field: "checkpoint.dir", Fix: "is missing: say which checkpoint to test"}
-	}
-	j.Strategy = job.Strategy{Kind: "serial", Workers: 1, Consistency: j.Strategy.Consistency}
-	c, _, err := checkpoint.Resolve(from)
+	w, name, step, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return nil, err
 	}
-	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c}
-	if m.rows, err = openRows(j, dataDir); err != nil {
-		return nil, err
+	metrics, err := w.evaluate(ctx, step, w.rows.eval, true)
+	w.member.close()
+	return &Evaluation{Checkpoint: name, Step: step, Eval: metrics}, errors.Join(err, w.close())
+}
+
+// alone makes a worker without others that holds the parameters of a checkpoint,
+// or imported ones, and reads the eval rows. name is where the parameters came
+// from and step their number of steps.
+func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64, err error) {
+	j.Strategy = job.Strategy{Kind: "serial", Workers: 1, Consistency: j.Strategy.Consistency}
+	var c *checkpoint.Checkpoint
+	switch {
+	case from != "":
+		if c, _, err = checkpoint.Resolve(from); err != nil {
+			return nil, "", 0, err
+		}
+		name, step = c.Dir, c.Manifest.Step
+	case j.Import.Path == "":
+		return nil, "", 0, &job.FieldError{Field: "checkpoint.dir", Fix: "is missing: say which checkpoint, or name a file of parameters (import.path)"}
+	default:
+		name = inDir(dataDir, j.Import.Path)
 	}
-	defer m.close()
-	if m.setup, err = NewSetup(j, m.rows.train.Columns()); err != nil {
-		return nil, err
+	features, err := fit(j, dataDir, c)
+	if err != nil {
+		return nil, "", 0, err
 	}
-	w := &worker{member: m, tests: map[data.Source]*tester{}}
+	columns, err := columnsOf(j, dataDir, features)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c, rows: &rows{features: features}}
+	if m.setup, err = NewSetup(j, columns); err != nil {
+		return nil, "", 0, err
+	}
+	w = &worker{member: m, tests: map[data.Source]*tester{}}
 	if w.backend, err = backend(j, 1); err != nil {
-		return nil, err
+		return nil, "", 0, err
 	}
-	state := NewState(m.setup.Step).paramsOnly(m.setup.Step)
-	if err := state.Restore(c); err != nil {
-		return nil, err
+	state := params.New(m.setup.Step).Only(m.setup.Step)
+	if c != nil {
+		err = state.Restore(c)
+	} else if err = m.takeImport(); err == nil {
+		state = m.imported
+	}
+	if err != nil {
+		return nil, "", 0, err
 	}
 	w.holder = &local{setup: m.setup, state: state}
-	metrics, err := w.evaluate(ctx, c.Manifest.Step, m.rows.eval, true)
-	return &Evaluation{Checkpoint: c.Dir, Step: c.Manifest.Step, Eval: metrics}, errors.Join(err, w.close())
+	m.rows.eval, err = openEval(j, dataDir, columns, features)
+	return w, name, step, err
 }

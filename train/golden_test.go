@@ -10,10 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
@@ -167,7 +170,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 	text := fmt.Sprintf("model: %s\noptimizer: %s\nbatch: %d\nepochs: 99\ndata: {train: {format: generated}}\n", m.Model, m.Optimizer, batch)
 	j := parse(t, text, "backend="+on, "precision="+precision, "threads=1")
 	classes := j.Model.Classes
-	if predictsOneLogit(j.Model) {
+	if j.Task() == graph.Binary {
 		classes = 2
 	}
 	src := newGoldenSource(batch, m, classes)
@@ -175,7 +178,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := NewState(setup.Step)
+	state := params.New(setup.Step)
 	shapes := map[string][]int{}
 	for _, p := range setup.Step.Params {
 		shapes[p.Var.Name] = p.Var.Shape
@@ -192,7 +195,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 		t.Fatal(err)
 	}
 	var losses []float64
-	ex, err := w.executor(strategy.StepPlan, src, setup.trainOrder(batch), nil, exec.Config{OnStep: func(_ int64, r exec.Result) {
+	ex, err := w.executor(strategy.StepPlan, src, setup.trainOrder(src), nil, exec.Config{OnStep: func(_ int64, r exec.Result) {
 		losses = append(losses, r.Loss/r.Weight)
 	}})
 	if err != nil {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/ps"
@@ -16,7 +19,7 @@ import (
 // (remote). version is always the number of steps applied.
 type holder interface {
 	// shared are the tensors that the executors of this worker share.
-	shared() State
+	shared() params.State
 	// stores is what the executor of the step plan pushes to; evalStores what
 	// that of the eval plan reads version from. nil if nothing is remote.
 	stores() exec.Stores
@@ -24,10 +27,10 @@ type holder interface {
 	// save writes the shards of a checkpoint into dir.
 	save(ctx context.Context, version int64, dir string) ([]checkpoint.Shard, error)
 	// params returns all parameters, whole, without slots.
-	params(ctx context.Context, version int64) (State, error)
+	params(ctx context.Context, version int64) (params.State, error)
 	// gradients says what became of contributions; rank 0 of remote says it
 	// for all workers.
-	gradients(ctx context.Context, ex *exec.Exec) (Gradients, error)
+	gradients(ctx context.Context, ex *exec.Exec) (report.Gradients, error)
 	// leave tells whoever serves this worker that it is done.
 	leave(ctx context.Context) error
 }
@@ -36,11 +39,12 @@ type holder interface {
 type local struct {
 	setup *Setup
 	rank  int
-	state State
+	state params.State
 }
 
-func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint) (*local, error) {
-	l := &local{setup: s, rank: rank, state: NewState(s.Step)}
+func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint, imported params.State) (*local, error) {
+	l := &local{setup: s, rank: rank, state: params.New(s.Step)}
+	l.state.Begin(imported)
 	if from != nil {
 		if err := l.state.Restore(from); err != nil {
 			return nil, err
@@ -49,7 +53,7 @@ func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint) (*local, error) {
 	return l, nil
 }
 
-func (l *local) shared() State { return l.state }
+func (l *local) shared() params.State { return l.state }
 
 func (l *local) stores() exec.Stores { return nil }
 
@@ -62,14 +66,14 @@ func (l *local) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard
 	return []checkpoint.Shard{s}, err
 }
 
-func (l *local) params(context.Context, int64) (State, error) {
-	return l.state.paramsOnly(l.setup.Step), nil
+func (l *local) params(context.Context, int64) (params.State, error) {
+	return l.state.Only(l.setup.Step), nil
 }
 
-func (l *local) gradients(_ context.Context, ex *exec.Exec) (Gradients, error) {
-	var g Gradients
+func (l *local) gradients(_ context.Context, ex *exec.Exec) (report.Gradients, error) {
+	var g report.Gradients
 	for _, a := range ex.Accounts() {
-		g.add(Gradients{Pushed: a.Pushed, Applied: a.Applied, Dropped: a.Dropped, Pending: a.Pending})
+		g.Add(report.Gradients{Pushed: a.Pushed, Applied: a.Applied, Dropped: a.Dropped, Pending: a.Pending})
 	}
 	return g, nil
 }
@@ -79,10 +83,10 @@ type remote struct {
 	setup  *Setup
 	rank   int
 	client *ps.Client
-	copies State // what the last pull brought
+	copies params.State // what the last pull brought
 }
 
-func (r *remote) shared() State { return r.copies }
+func (r *remote) shared() params.State { return r.copies }
 
 func (r *remote) stores() exec.Stores { return r.client }
 
@@ -104,7 +108,7 @@ func (r *remote) save(ctx context.Context, version int64, dir string) ([]checkpo
 	return shards, nil
 }
 
-func (r *remote) params(ctx context.Context, version int64) (State, error) {
+func (r *remote) params(ctx context.Context, version int64) (params.State, error) {
 	encoded, err := r.client.Snapshot(ctx, version, "")
 	if err != nil {
 		return nil, err
@@ -113,25 +117,25 @@ func (r *remote) params(ctx context.Context, version int64) (State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := State{}
+	s := params.State{}
 	for i := range r.setup.Step.Params {
 		v := r.setup.Step.Params[i].Var
 		t := tensor.New(v.DType, v.Shape...)
-		fillInit(t, v, 0)
+		params.FillInit(t, v, 0)
 		s[v.Name] = t
 	}
 	return s, c.AssembleAll(s)
 }
 
-func (r *remote) gradients(ctx context.Context, _ *exec.Exec) (Gradients, error) {
-	var g Gradients
+func (r *remote) gradients(ctx context.Context, _ *exec.Exec) (report.Gradients, error) {
+	var g report.Gradients
 	if r.rank != 0 {
 		return g, nil
 	}
 	stats, err := r.client.Stats(ctx)
 	for i := range stats {
 		s := &stats[i]
-		g.add(Gradients{Pushed: s.Pushed, Applied: s.Applied, Dropped: s.Dropped(), Pending: s.Pending})
+		g.Add(report.Gradients{Pushed: s.Pushed, Applied: s.Applied, Dropped: s.Dropped(), Pending: s.Pending})
 	}
 	return g, err
 }

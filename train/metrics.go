@@ -1,171 +1,171 @@
 package train
 
 import (
-	"cmp"
+	"encoding/gob"
+	"fmt"
+	"io"
 	"math"
-	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/internal/nearest"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/metric"
 )
 
-// Metrics are the results of one evaluation. Fields that the model's task does
-// not define are nil.
-type Metrics struct {
-	Rows     int      `json:"rows"`
-	Loss     *float64 `json:"loss,omitempty"`     // mean over the rows, in the model's own loss
-	LogLoss  *float64 `json:"logloss,omitempty"`  // mean negative log likelihood, nats
-	Accuracy *float64 `json:"accuracy,omitempty"` // share of rows whose most likely class is right
-	AUC      *float64 `json:"auc,omitempty"`      // area under the ROC curve, ties count half
-	RMSE     *float64 `json:"rmse,omitempty"`     // root of the mean squared error
-	// Perplexity is exp(LogLoss), where rows are the tokens of a text.
-	Perplexity *float64 `json:"perplexity,omitempty"`
-	// BestAUC is what the true probabilities of generated data reach on the same
-	// rows, and AUCShare is AUC / BestAUC.
-	BestAUC  *float64 `json:"best_auc,omitempty"`
-	AUCShare *float64 `json:"auc_share,omitempty"`
-}
-
-// Main returns the name and value of the metric that progress lines show.
-func (m Metrics) Main() (string, float64) {
-	switch {
-	case m.Perplexity != nil && m.Loss != nil:
-		return "test loss", *m.Loss // beside the loss of training
-	case m.AUC != nil:
-		return "auc", *m.AUC
-	case m.Accuracy != nil:
-		return "accuracy", *m.Accuracy
-	case m.RMSE != nil:
-		return "rmse", *m.RMSE
-	}
-	if m.Loss == nil {
-		return "loss", math.NaN()
-	}
-	return "loss", *m.Loss
-}
-
-// tally collects what an evaluation needs, a batch at a time. Tallies of
-// several workers are merged by adding them up.
+// tally collects what a test needs: the model's own loss, and what the metrics of
+// its task are worked out from.
 type tally struct {
-	task    graph.Task
-	loss    float64
-	weight  float64
-	rows    int
-	correct int
-	square  float64   // sum of squared errors
-	scores  []float64 // binary: logits, for the AUC
-	labels  []float64 // binary: beside the scores
+	Loss, Weight float64
+	Rows         int
+	of           metric.Tally
 }
 
-// add takes predictions ([rows] or [rows classes], flat) and labels of a batch.
-func (t *tally) add(predict, label []float64) {
-	rows := len(label)
-	t.rows += rows
-	if rows == 0 {
-		return
-	}
-	switch t.task {
+// newTally makes an empty one. threshold is the probability above which a row is
+// predicted as positive.
+func newTally(task graph.Task, threshold float64) tally {
+	switch task {
 	case graph.Binary:
-		for i, z := range predict {
-			if (z > 0) == (label[i] > .5) {
-				t.correct++
-			}
-		}
-		t.scores = append(t.scores, predict...)
-		t.labels = append(t.labels, label...)
-	case graph.Multiclass, graph.Tokens:
-		classes := len(predict) / rows
-		for i, y := range label {
-			row := predict[i*classes : (i+1)*classes]
-			if argmax(row) == int(y) {
-				t.correct++
-			}
-		}
+		return tally{of: &metric.Binary{Threshold: threshold}}
 	case graph.Regression:
-		for i, p := range predict {
-			t.square += (p - label[i]) * (p - label[i])
-		}
+		return tally{of: &metric.Regression{}}
+	case graph.Multiclass, graph.Tokens:
 	}
+	return tally{of: &metric.Multiclass{Tokens: task == graph.Tokens}}
+}
+
+// encode and decode let a tally travel between ranks.
+func (t *tally) encode(w io.Writer) error {
+	e := gob.NewEncoder(w)
+	if err := e.Encode(t); err != nil {
+		return err
+	}
+	return e.Encode(t.of)
+}
+
+func (t *tally) decode(r io.Reader) error {
+	d := gob.NewDecoder(r)
+	if err := d.Decode(t); err != nil {
+		return err
+	}
+	return d.Decode(t.of)
 }
 
 // merge adds the tally of another worker.
 func (t *tally) merge(o *tally) {
-	t.loss += o.loss
-	t.weight += o.weight
-	t.rows += o.rows
-	t.correct += o.correct
-	t.square += o.square
-	t.scores = append(t.scores, o.scores...)
-	t.labels = append(t.labels, o.labels...)
+	t.Loss += o.Loss
+	t.Weight += o.Weight
+	t.Rows += o.Rows
+	t.of.Merge(o.of)
 }
 
-// metrics works out the results; without scores, of the loss alone. What is not
-// a number (an AUC of rows of one kind) is left out.
-func (t *tally) metrics(scored bool) Metrics {
-	m := Metrics{Rows: t.rows, Loss: finiteOrNil(t.loss / t.weight)}
-	n := float64(t.rows)
-	if !scored || t.rows == 0 {
-		return m
+// result works out the metrics; without scores, the loss alone.
+func (t *tally) result(scored bool) metric.Result {
+	var r metric.Result
+	if scored {
+		t.of.Into(&r)
 	}
-	switch t.task {
-	case graph.Binary:
-		m.LogLoss = m.Loss
-		m.Accuracy = new(float64(t.correct) / n)
-		m.AUC = finiteOrNil(AUC(t.scores, t.labels))
-	case graph.Multiclass:
-		m.LogLoss = m.Loss
-		m.Accuracy = new(float64(t.correct) / n)
-	case graph.Tokens:
-		m.LogLoss = m.Loss
-		m.Accuracy = new(float64(t.correct) / n)
-		m.Perplexity = finiteOrNil(math.Exp(t.loss / t.weight))
-	case graph.Regression:
-		m.RMSE = finiteOrNil(math.Sqrt(t.square / n))
-	}
-	return m
+	r.Rows, r.Loss = t.Rows, metric.Finite(t.Loss/t.Weight)
+	return r
 }
 
-// AUC is the area under the ROC curve: the probability that a random positive
-// row (label > .5) scores higher than a random negative one, where equal scores
-// count half (the Mann-Whitney statistic over the two counts; Hanley and
-// McNeil 1982). It is NaN without rows of both kinds, and of a score that is NaN.
-// O(n log n).
-func AUC(scores, labels []float64) float64 {
-	order := make([]int, len(scores))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
-	var rankSum, positives float64
-	for lo := 0; lo < len(order); {
-		hi, pos := lo, 0.0
-		for hi < len(order) && scores[order[hi]] == scores[order[lo]] {
-			if labels[order[hi]] > .5 {
-				pos++
-			}
-			hi++
-		}
-		if hi == lo { // NaN equals nothing, itself included: it has no rank
-			return math.NaN()
-		}
-		// All rows of a tie share the mean of their 1-based ranks.
-		rankSum += pos * float64(lo+1+hi) / 2
-		positives += pos
-		lo = hi
-	}
-	negatives := float64(len(order)) - positives
-	if positives == 0 || negatives == 0 {
-		return math.NaN()
-	}
-	return (rankSum - positives*(positives+1)/2) / (positives * negatives)
+// weightColumn is the column of the weights of rows, if there is one.
+const weightColumn = "weight"
+
+// sides reads what a test needs of rows beside predictions and labels.
+type sides struct {
+	src           data.Source
+	order         data.Order
+	rank, workers int
+	columns       []data.ColumnSpec
+	weight        int // column of the weights; -1: none
+	group         int // column of the groups; -1: none
+	entry         int // which number or entry of it
+	rows          []int
+	batch         data.Batch
 }
 
-// argmax is the first index of the largest value.
-func argmax(v []float64) int {
-	best := 0
-	for i := range v {
-		if v[i] > v[best] {
-			best = i
+// newSides finds the columns; nil if there is nothing to read.
+func (w *worker) newSides(src data.Source, o data.Order) (*sides, error) {
+	s := &sides{src: src, order: o, rank: w.cfg.Rank, workers: w.setup.Cluster.Workers, columns: src.Columns(), weight: -1, group: -1}
+	for i, c := range s.columns {
+		if c.Name == weightColumn && c.Kind == data.DenseColumn {
+			s.weight = i
 		}
 	}
-	return best
+	if g := w.setup.Job.Eval.Group; g != "" {
+		if w.setup.Step.Model.Task != graph.Binary {
+			return nil, &job.FieldError{Field: "eval.group", Fix: fmt.Sprintf("AUC within groups is of models that predict yes or no, not of %s", w.setup.Job.Model.Kind)}
+		}
+		if err := s.findGroup(g); err != nil {
+			return nil, &job.FieldError{Field: "eval.group", Fix: err.Error()}
+		}
+	}
+	if s.weight < 0 && s.group < 0 {
+		return nil, nil
+	}
+	return s, nil
+}
+
+// findGroup finds "column", or "column.i": number or entry i of it, from 0.
+func (s *sides) findGroup(name string) error {
+	column, number, ok := strings.Cut(name, ".")
+	if ok {
+		i, err := strconv.Atoi(number)
+		if err != nil || i < 0 {
+			return fmt.Errorf("%q: want a column, or column.i with i from 0", name)
+		}
+		s.entry = i
+	}
+	var known []string
+	for i, c := range s.columns {
+		known = append(known, c.Name)
+		size := c.Dim
+		if c.Kind == data.RaggedColumn {
+			size = c.PerRow
+		}
+		switch {
+		case c.Name != column:
+		case size == 0:
+			return fmt.Errorf("rows have any number of entries of column %q: there is none to group by", column)
+		case s.entry >= size:
+			return fmt.Errorf("column %q has %d numbers a row: there is no %d, counted from 0", column, size, s.entry)
+		case !ok && size > 1:
+			return fmt.Errorf("column %q has %d numbers a row: say which, as %s.0", column, size, column)
+		default:
+			s.group = i
+			return nil
+		}
+	}
+	return fmt.Errorf("there is no column %q%s", column, nearest.Hint(column, known))
+}
+
+// read adds weights and groups to the rows of a step.
+func (s *sides) read(step int64, into *metric.Rows) error {
+	s.rows = s.order.RankRows(step, s.rank, s.workers, s.rows)
+	if len(s.rows) != len(into.Label) {
+		return fmt.Errorf("%d labels of %d rows", len(into.Label), len(s.rows))
+	}
+	if err := s.src.Read(s.rows, &s.batch); err != nil {
+		return err
+	}
+	if s.weight >= 0 {
+		for _, v := range s.batch.Columns[s.weight].Values {
+			into.Weight = append(into.Weight, float64(v))
+		}
+	}
+	if s.group < 0 {
+		return nil
+	}
+	c, spec := &s.batch.Columns[s.group], s.columns[s.group]
+	for i := range s.rows {
+		if spec.Kind == data.RaggedColumn {
+			into.Group = append(into.Group, uint64(c.IDs[int(c.Offsets[i])+s.entry]))
+		} else {
+			into.Group = append(into.Group, uint64(math.Float32bits(c.Values[i*spec.Dim+s.entry])))
+		}
+	}
+	return nil
 }

@@ -1,52 +1,22 @@
 package train
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/metric"
 )
 
-// AUC agrees with counting all pairs.
-func TestAUC(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 40).Draw(t, "n")
-		scores, labels := make([]float64, n), make([]float64, n)
-		for i := range n {
-			scores[i] = float64(rapid.IntRange(-3, 3).Draw(t, "score"))
-			labels[i] = float64(rapid.IntRange(0, 1).Draw(t, "label"))
-		}
-		var wins, pairs float64
-		for i := range n {
-			for j := range n {
-				if labels[i] == 1 && labels[j] == 0 {
-					pairs++
-					switch {
-					case scores[i] > scores[j]:
-						wins++
-					case scores[i] == scores[j]:
-						wins += .5
-					}
-				}
-			}
-		}
-		got := AUC(scores, labels)
-		if pairs == 0 {
-			if !math.IsNaN(got) {
-				t.Fatalf("AUC without pairs is %v", got)
-			}
-			return
-		}
-		if math.Abs(got-wins/pairs) > 1e-12 {
-			t.Fatalf("AUC %v, counting says %v", got, wins/pairs)
-		}
-	})
-}
-
-// However rows are split over workers, merged tallies give the same metrics.
+// However rows are split over workers, tallies that travelled and were merged give
+// the metrics of one process.
 func TestTallyMerge(t *testing.T) {
 	for _, task := range []graph.Task{graph.Binary, graph.Multiclass, graph.Regression, graph.Tokens} {
 		r := rand.New(rand.NewPCG(1, 2))
@@ -54,43 +24,106 @@ func TestTallyMerge(t *testing.T) {
 		if task == graph.Multiclass || task == graph.Tokens {
 			classes = 3
 		}
-		whole, parts := &tally{task: task}, [3]tally{{task: task}, {task: task}, {task: task}}
+		whole, parts := newTally(task, .5), [3]tally{newTally(task, .5), newTally(task, .5), newTally(task, .5)}
 		for i := range 60 {
 			predict := make([]float64, classes)
 			for c := range predict {
 				predict[c] = r.NormFloat64()
 			}
-			label := []float64{float64(r.IntN(max(classes, 2)))}
-			for _, x := range []*tally{whole, &parts[i%3]} {
-				x.add(predict, label)
-				x.loss += float64(i)
-				x.weight++
+			rows := metric.Rows{Predict: predict, Label: []float64{float64(r.IntN(max(classes, 2)))}}
+			for _, x := range []*tally{&whole, &parts[i%3]} {
+				x.of.Add(rows)
+				x.Loss += float64(i)
+				x.Weight++
+				x.Rows++
 			}
 		}
-		merged := &tally{task: task}
+		merged := newTally(task, .5)
 		for i := range parts {
-			merged.merge(&parts[i])
+			var wire bytes.Buffer
+			arrived := newTally(task, .5)
+			if err := parts[i].encode(&wire); err != nil {
+				t.Fatal(err)
+			}
+			if err := arrived.decode(&wire); err != nil {
+				t.Fatal(err)
+			}
+			merged.merge(&arrived)
 		}
-		a, b := whole.metrics(true), merged.metrics(true)
-		_, va := a.Main()
-		_, vb := b.Main()
-		if a.Rows != 60 || b.Rows != 60 || *a.Loss != *b.Loss || math.Abs(va-vb) > 1e-12 {
-			t.Errorf("%s: %+v, merged %+v", task, a, b)
+		a, b := whole.result(true), merged.result(true)
+		if a.Rows != 60 || *a.Loss != 29.5 {
+			t.Errorf("%s: %+v", task, a)
 		}
-		if (a.Perplexity != nil) != (task == graph.Tokens) || a.Perplexity != nil && *a.Perplexity != math.Exp(*a.Loss) {
-			t.Errorf("%s: perplexity of loss %v: %v", task, *a.Loss, a.Perplexity)
+		if d := cmp.Diff(a, b, cmpopts.EquateApprox(0, 1e-12)); d != "" {
+			t.Errorf("%s: %s", task, d)
+		}
+		if defined := []bool{a.AUC != nil, a.Perplexity != nil, a.RMSE != nil}; !cmp.Equal(defined, []bool{task == graph.Binary, task == graph.Tokens, task == graph.Regression}) {
+			t.Errorf("%s: AUC, perplexity, RMSE: %v", task, defined)
+		}
+		if r := whole.result(false); r.AUC != nil || r.LogLoss != nil || r.Rows != 60 || *r.Loss != 29.5 {
+			t.Errorf("%s without scores: %+v", task, r)
 		}
 	}
 }
 
-// A score that is not a number leaves no AUC, wherever it stands: its row cannot be
-// ranked, and to count it as the other kind would be a wrong number.
-func TestAUCOfNaN(t *testing.T) {
-	for i := range 4 {
-		scores := []float64{.1, .2, .3, .4}
-		scores[i] = math.NaN()
-		if got := AUC(scores, []float64{0, 1, 0, 1}); !math.IsNaN(got) {
-			t.Errorf("NaN at %d: AUC %v", i, got)
+// The AUC within groups is that of the groups of the rows, on any number of
+// workers, worked out here from what one process predicts.
+func TestGroups(t *testing.T) {
+	var results []metric.Result
+	for _, s := range []string{"{kind: serial}", "{kind: allreduce, workers: 3}", "{kind: ps, workers: 2}"} {
+		dir := t.TempDir()
+		text := strings.Replace(resumeJob, "data: {", "eval: {batch: 16, group: cat.5}\ndata: {eval: {format: generated, first: 211, rows: 300, buckets: 500, seed: 5}, ", 1)
+		j := parse(t, text+"strategy: "+s+"\n", "checkpoint.dir="+dir)
+		main := runMem(t, j, 0)
+		alone, err := Evaluate(t.Context(), j, "", dir)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if main.Eval.GroupAUC == nil || *main.Eval.GroupAUC != *alone.Eval.GroupAUC || main.Eval.Groups != alone.Eval.Groups {
+			t.Errorf("%s: per-group AUC %v of %d groups, alone %v of %d", s, main.Eval.GroupAUC, main.Eval.Groups, alone.Eval.GroupAUC, alone.Eval.Groups)
+		}
+		results = append(results, *main.Eval)
+	}
+	src := open(t, data.Spec{Format: "generated", First: 211, Rows: 300, Buckets: 500, Seed: 5})
+	kinds := map[int64][2]bool{} // of labels, by group
+	var b data.Batch
+	for r := range src.Rows() {
+		if err := src.Read([]int{r}, &b); err != nil {
+			t.Fatal(err)
+		}
+		k := kinds[b.Columns[2].IDs[5]]
+		k[int(b.Columns[0].Values[0])] = true
+		kinds[b.Columns[2].IDs[5]] = k
+	}
+	both := 0
+	for _, k := range kinds {
+		if k[0] && k[1] {
+			both++
+		}
+	}
+	if both < 3 || results[0].Groups != both || *results[0].GroupAUC == *results[0].AUC {
+		t.Errorf("%d groups of both kinds, the test says %d; AUC %v, in groups %v", both, results[0].Groups, *results[0].AUC, *results[0].GroupAUC)
+	}
+	for _, r := range results[1:] {
+		if math.Abs(*r.GroupAUC-*results[0].GroupAUC) > .01 {
+			t.Errorf("per-group AUC %v, serial %v", *r.GroupAUC, *results[0].GroupAUC)
+		}
+	}
+}
+
+// A group that the rows do not have is refused, with those that there are.
+func TestGroupRefusals(t *testing.T) {
+	text := strings.Replace(resumeJob, "data: {", "data: {eval: {format: generated, rows: 30, buckets: 500}, ", 1)
+	for group, want := range map[string]string{
+		"cta.0": `did you mean "cat"?`, "cat": "say which, as cat.0", "cat.26": "there is no 26", "cat.x": "column.i", "num.13": "there is no 13",
+	} {
+		_, errs := lifeMem(t, parse(t, text, "eval.group="+group, "checkpoint.dir="+t.TempDir()), 0)
+		if errs[0] == nil || !strings.Contains(errs[0].Error(), want) || !strings.Contains(errs[0].Error(), "eval.group") {
+			t.Errorf("%s: %v", group, errs[0])
+		}
+	}
+	_, errs := lifeMem(t, parse(t, strings.Replace(text, "ctr, hidden: [8], dim: 4", "linear", 1), "eval.group=cat.0", "checkpoint.dir="+t.TempDir()), 0)
+	if errs[0] == nil || !strings.Contains(errs[0].Error(), "yes or no") {
+		t.Errorf("of a linear model: %v", errs[0])
 	}
 }

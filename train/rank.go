@@ -12,6 +12,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/exec"
@@ -56,7 +59,7 @@ func (c *Config) world() int { return c.Job.Strategy.Workers + c.Job.Strategy.Se
 
 // Run lives one rank's life: plan, join, connect, work, report. The first error
 // of any rank ends it; the error is then that first one.
-func Run(ctx context.Context, cfg Config) (*RankReport, error) {
+func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 	if cfg.Rank == 0 && cfg.Job.Checkpoint.Dir != "" {
 		release, err := claim(ctx, cfg.Job.Checkpoint.Dir)
 		if err != nil {
@@ -64,7 +67,7 @@ func Run(ctx context.Context, cfg Config) (*RankReport, error) {
 		}
 		defer func() { _ = release() }() // of a lock that ends with the process anyway
 	}
-	m, err := prepare(cfg)
+	m, err := prepare(cfg) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return nil, err
 	}
@@ -102,6 +105,7 @@ type member struct {
 	setup    *Setup
 	rows     *rows                  // workers only
 	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
+	imported params.State           // parameters of the beginning; nil: those of the model
 	listener *sock.Listener
 	session  *coord.Session
 	report   func(coord.Progress)
@@ -117,23 +121,52 @@ func prepare(cfg Config) (*member, error) {
 		return nil, err
 	}
 	if cfg.role() == "server" {
-		columns, err := Columns(cfg.Job, cfg.DataDir)
+		features, err := fit(cfg.Job, cfg.DataDir, m.from)
 		if err != nil {
 			return nil, err
 		}
-		m.setup, err = NewSetup(cfg.Job, columns)
-		return m, err
+		columns, err := columnsOf(cfg.Job, cfg.DataDir, features)
+		if err != nil {
+			return nil, err
+		}
+		if m.setup, err = NewSetup(cfg.Job, columns); err != nil {
+			return nil, err
+		}
+		return m, m.takeImport()
 	}
-	if m.rows, err = openRows(cfg.Job, cfg.DataDir); err != nil {
+	if m.rows, err = openRows(cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
 	}
 	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {
+		return nil, errors.Join(err, m.rows.close())
+	}
+	if err := m.takeImport(); err != nil {
 		return nil, errors.Join(err, m.rows.close())
 	}
 	if cfg.TraceFile != "" {
 		m.trace = trace.NewRecorder(spansMax)
 	}
 	return m, nil
+}
+
+// takeImport reads the parameters that the run begins with, if the job names some
+// and the run does begin.
+func (m *member) takeImport() (err error) {
+	if m.from == nil {
+		m.imported, err = imported(m.cfg.Job, m.cfg.DataDir, m.setup.Step)
+	}
+	return err
+}
+
+// digest is what all ranks compare: the setup's, and the imported parameters,
+// which are read from a file of every host.
+func (m *member) digest() (string, error) {
+	d, err := m.setup.Digest(m.first())
+	if err != nil || m.imported == nil {
+		return d, err
+	}
+	params, err := m.imported.Digest(m.setup.Step)
+	return d + params, err
 }
 
 // first is the step that the run begins with.
@@ -147,7 +180,7 @@ func (m *member) first() int64 {
 // join opens a port for data, meets the other ranks and connects with those this
 // one talks to.
 func (m *member) join(ctx context.Context) error {
-	digest, err := m.setup.Digest(m.first())
+	digest, err := m.digest()
 	if err != nil {
 		return err
 	}
@@ -205,13 +238,13 @@ func (m *member) peers() []int {
 
 // work does this rank's part and fills its report. Either context ends it: that
 // of the caller, or that of the session, when another rank failed.
-func (m *member) work(ctx context.Context) (*RankReport, error) {
+func (m *member) work(ctx context.Context) (*report.Rank, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	//nolint:contextcheck // ctx ends with the session's
 	stop := context.AfterFunc(m.session.Context(), func() { cancel(context.Cause(m.session.Context())) })
 	defer stop()
-	report := &RankReport{Rank: m.cfg.Rank, Role: m.cfg.role()}
+	report := &report.Rank{Rank: m.cfg.Rank, Role: m.cfg.role()}
 	do := m.serve
 	if m.rows != nil {
 		do = m.train

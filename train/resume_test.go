@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/data"
@@ -32,7 +34,7 @@ checkpoint: {every: 5, keep: 9}
 `
 
 // runMem is lifeMem of a job that must not fail; it returns the report of rank 0.
-func runMem(t *testing.T, j job.Job, attempt int) *MainReport {
+func runMem(t *testing.T, j job.Job, attempt int) *report.Main {
 	t.Helper()
 	report, errs := lifeMem(t, j, attempt)
 	for r, err := range errs {
@@ -48,7 +50,7 @@ func runMem(t *testing.T, j job.Job, attempt int) *MainReport {
 
 // lifeMem lives the whole life of every rank of a job but its joining, over the
 // mem transport; its data must be generated.
-func lifeMem(t *testing.T, j job.Job, attempt int) (*MainReport, []error) {
+func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 	t.Helper()
 	columns, err := Columns(j, "")
 	if err != nil {
@@ -59,7 +61,7 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*MainReport, []error) {
 		t.Fatal(err)
 	}
 	world := j.Strategy.Workers + j.Strategy.Servers
-	reports, errs := make([]RankReport, world), make([]error, world)
+	reports, errs := make([]report.Rank, world), make([]error, world)
 	synctest.Test(t, func(t *testing.T) {
 		net := mem.NewNetwork(world)
 		var ranks sync.WaitGroup
@@ -72,10 +74,13 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*MainReport, []error) {
 			if m.from, err = resumePoint(cfg); err != nil {
 				t.Fatal(err)
 			}
+			if err := m.takeImport(); err != nil {
+				t.Fatal(err)
+			}
 			do := m.serve
 			if cfg.role() == "worker" {
 				do = m.train
-				if m.rows, err = openRows(j, ""); err != nil {
+				if m.rows, err = openRows(j, "", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -3,27 +3,36 @@ package train
 import (
 	"errors"
 
+	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/job"
 )
 
 // rows are a worker's sources.
 type rows struct {
-	train data.Source
+	train data.Source // nil: only tests are made
 	eval  data.Source // nil: nothing to test on
+	// features make both of the columns of a table; nil: there is none.
+	features *feature.Fitted
 }
 
-// openRows opens what the job names.
-func openRows(j job.Job, dataDir string) (*rows, error) {
-	train, err := openTrain(j, dataDir)
+// openRows opens what the job names, with the features of a checkpoint if there is
+// one.
+func openRows(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*rows, error) {
+	features, err := fit(j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}
-	eval, err := openEval(j, dataDir, train.Columns())
+	train, err := openTrain(j, dataDir, features)
+	if err != nil {
+		return nil, err
+	}
+	eval, err := openEval(j, dataDir, train.Columns(), features)
 	if err != nil {
 		return nil, errors.Join(err, train.Close())
 	}
-	return &rows{train: train, eval: eval}, nil
+	return &rows{train: train, eval: eval, features: features}, nil
 }
 
 // bad counts the malformed rows that were skipped.
@@ -38,8 +47,11 @@ func (r *rows) bad() int {
 }
 
 func (r *rows) close() error {
-	if r.eval == nil {
-		return r.train.Close()
+	var errs []error
+	for _, src := range []data.Source{r.train, r.eval} {
+		if src != nil {
+			errs = append(errs, src.Close())
+		}
 	}
-	return errors.Join(r.train.Close(), r.eval.Close())
+	return errors.Join(errs...)
 }

@@ -14,6 +14,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
@@ -43,9 +46,9 @@ func (s *sleepy) Read(rows []int, b *data.Batch) error {
 
 // result is what a run of some steps left.
 type result struct {
-	params State
+	params params.State
 	stats  []transport.Stats
-	report []RankReport
+	report []report.Rank
 }
 
 // trainMem runs steps of a job on all ranks over the mem transport, in virtual
@@ -57,7 +60,7 @@ func trainMem(t *testing.T, j job.Job, src data.Source, steps int64) result {
 		t.Fatal(err)
 	}
 	world := j.Strategy.Workers + j.Strategy.Servers
-	out := result{report: make([]RankReport, world)}
+	out := result{report: make([]report.Rank, world)}
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(world), j.Seed))
 		delays := make([]time.Duration, world*world)
@@ -130,7 +133,7 @@ const noise = 1e-6
 // difference is |p-q| / |p| over all parameters, and the largest |p-q| of any
 // element over the largest |p| of its tensor,
 // but of tensors that are only noise.
-func difference(p, q State) (global, worst float64) {
+func difference(p, q params.State) (global, worst float64) {
 	var diff, norm float64
 	for name, a := range p {
 		b := q[name]
@@ -268,9 +271,9 @@ func sameParameters(t *testing.T, text string, src data.Source, precision string
 		if sgd && !(worst <= bound) {
 			t.Errorf("%s with %d workers, %d servers: some element differs by %.3g of its tensor's largest", s.kind, s.workers, s.servers, worst)
 		}
-		var g Gradients
+		var g report.Gradients
 		for _, r := range got.report {
-			g.add(r.Gradients)
+			g.Add(r.Gradients)
 		}
 		if g.Pushed == 0 || g.Applied != g.Pushed || g.Dropped != 0 || g.Pending != 0 {
 			t.Errorf("%s with %d workers, %d servers: gradients do not add up: %+v", s.kind, s.workers, s.servers, g)

@@ -11,6 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/gangline/gangline/internal/linediff"
+
+	"github.com/gangline/gangline/params"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
@@ -75,7 +79,7 @@ func sameJob(j job.Job, c *checkpoint.Checkpoint) error {
 			return fmt.Errorf("checkpoint %s: %w: its job's text and digest do not match; remove it to go on from an older one", c.Dir, checkpoint.ErrCorrupt)
 		}
 		return &job.FieldError{Field: "checkpoint.resume", Fix: fmt.Sprintf(
-			"%s was written by another job; what must not change on resume differs:\n%s", c.Dir, lineDiff(c.Manifest.JobText, text))}
+			"%s was written by another job; what must not change on resume differs:\n%s", c.Dir, linediff.Of(c.Manifest.JobText, text))}
 	}
 	return nil
 }
@@ -131,13 +135,16 @@ func (w *worker) save(ctx context.Context, version int64) error {
 
 // manifest has the shards written and describes them.
 func (w *worker) manifest(ctx context.Context, version int64, dir string) (checkpoint.Manifest, error) {
-	m := checkpoint.Manifest{Step: version, Generation: uint32(w.session.Generation)}
+	m := checkpoint.Manifest{Step: version, Generation: uint32(w.session.Generation), Params: params.Describe(w.setup.Step), Tests: w.patient}
 	var err error
 	if m.JobText, m.Job, err = w.setup.Job.Fixed(); err != nil {
 		return m, err
 	}
 	if m.Data, err = json.Marshal(w.order.CursorAt(version, w.fingerprint)); err != nil {
 		return m, fmt.Errorf("checkpoint: %w", err)
+	}
+	if m.Files, err = saveFeatures(dir, w.rows.features); err != nil {
+		return m, err
 	}
 	m.Shards, err = w.holder.save(ctx, version, dir)
 	return m, err

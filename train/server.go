@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/ps"
 	"github.com/gangline/gangline/strategy"
@@ -12,7 +15,7 @@ import (
 
 // serve is the life of a server rank: it holds its shard and answers until
 // every worker said goodbye.
-func (m *member) serve(ctx context.Context, report *RankReport) error {
+func (m *member) serve(ctx context.Context, report *report.Rank) error {
 	store := m.cfg.Rank - m.setup.Cluster.Workers
 	shard, err := m.shard(store)
 	if err != nil {
@@ -37,8 +40,14 @@ func (m *member) shard(store int) (*ps.Shard, error) {
 		return nil, err
 	}
 	shard, err := ps.NewShard(layout, m.setup.workers())
-	if err != nil || m.from == nil {
+	if err != nil || m.from == nil && m.imported == nil {
 		return shard, err
+	}
+	if m.from == nil {
+		state := params.New(m.setup.Step)
+		state.Begin(m.imported)
+		m.imported = nil // the shard has its part
+		return shard, shard.Import(state.Pieces(m.setup.Step))
 	}
 	var pieces []checkpoint.Piece
 	err = m.from.Pieces(func(string) bool { return true }, func(p checkpoint.Piece) error {

@@ -2,18 +2,23 @@
 // executor from boundary to boundary (evaluation, checkpoint, end) and reports.
 //
 // Reading order: setup.go (job to plan), rank.go (a rank's life), worker.go (the
-// loop), server.go, state.go (who holds parameters), save.go (checkpoints),
-// evaluate.go, report.go.
+// loop), server.go, holder.go (who holds parameters), save.go (checkpoints),
+// evaluate.go, stop.go, predict.go.
 package train
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/format"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/model"
@@ -54,6 +59,11 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 		Job: j, Step: step, DType: dtype,
 		Cluster: strategy.Cluster{Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
 	}
+	if column := weighedBy(columns); column != "" {
+		if err := s.checkWeighed(column); err != nil {
+			return nil, err
+		}
+	}
 	if s.Program, err = planned(j, step, s.Cluster); err != nil {
 		return nil, err
 	}
@@ -87,10 +97,12 @@ func modelConfig(j job.Job, columns []data.ColumnSpec, dtype tensor.DType) model
 	c := model.Config{
 		Kind: j.Model.Kind, Label: labelColumn, Hidden: j.Model.Hidden, Bottom: j.Model.Bottom,
 		Filters: j.Model.Filters, Image: j.Model.Image, Dim: j.Model.Dim, Layers: j.Model.Layers, Heads: j.Model.Heads,
+		Activation: j.Model.Activation, Slope: j.Model.Slope, NoBias: !j.Model.Bias,
 		Dropout: j.Model.Dropout, Classes: j.Model.Classes, Table: j.Model.Table, Seed: j.Seed, Float: dtype,
 	}
+	c.Weight = weighedBy(columns)
 	for _, col := range columns {
-		if col.Name != labelColumn {
+		if col.Name != labelColumn && col.Name != data.WeightColumn && col.Name != data.GroupColumn {
 			c.Inputs = append(c.Inputs, model.Column{
 				Name: col.Name, Dim: col.Dim, Ragged: col.Kind == data.RaggedColumn, PerRow: col.PerRow,
 			})
@@ -108,15 +120,24 @@ func (s *Setup) Digest(first int64) (string, error) {
 		return "", err
 	}
 	j := &s.Job
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d %d %+v %+v %s\n", plan.ProgramDigest(s.Program), fixed, first,
-		j.Epochs, j.Steps, j.Eval, j.Data.Eval, j.Network.Kind))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%d %d %+v %+v %s %s\n", plan.ProgramDigest(s.Program), fixed, first,
+		j.Epochs, j.Steps, j.Eval, j.Data.Eval, j.Data.Group, j.Network.Kind))
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Columns returns what the job's training data has, reading as little as it can.
+// Columns returns what the job's training data has, reading as little as it can:
+// of a table that features learn from, all of it.
 func Columns(j job.Job, dataDir string) ([]data.ColumnSpec, error) {
-	spec := sourceSpec(j, j.Data.Train, dataDir)
-	columns, err := data.Columns(spec)
+	features, err := fit(j, dataDir, nil)
+	if err != nil {
+		return nil, err
+	}
+	return columnsOf(j, dataDir, features)
+}
+
+// columnsOf is Columns with the features that a table needs.
+func columnsOf(j job.Job, dataDir string, features *feature.Fitted) ([]data.ColumnSpec, error) {
+	columns, err := data.Columns(sourceSpec(j, j.Data.Train, dataDir, features))
 	if err != nil {
 		return nil, fmt.Errorf("data.train: %w", err)
 	}
@@ -124,21 +145,39 @@ func Columns(j job.Job, dataDir string) ([]data.ColumnSpec, error) {
 }
 
 // openTrain opens the training rows.
-func openTrain(j job.Job, dataDir string) (data.Source, error) {
-	src, err := data.Open(sourceSpec(j, j.Data.Train, dataDir))
+func openTrain(j job.Job, dataDir string, features *feature.Fitted) (data.Source, error) {
+	src, err := data.Open(sourceSpec(j, j.Data.Train, dataDir, features))
 	if err != nil {
-		return nil, fmt.Errorf("data.train: %w", err)
+		return nil, fmt.Errorf("data.train: %w", job.FeatureError(err))
 	}
 	return src, nil
 }
 
 // openEval opens the rows to test on, which have the training rows' columns;
 // nil without any.
-func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source, error) {
+func openEval(j job.Job, dataDir string, columns []data.ColumnSpec, features *feature.Fitted) (data.Source, error) {
 	if j.Data.Eval.Format == "" {
 		return nil, nil
 	}
-	spec := sourceSpec(j, j.Data.Eval, dataDir)
+	src, err := data.Open(evalSpec(j, dataDir, columns, features))
+	if err != nil {
+		return nil, fmt.Errorf("data.eval: %w", job.FeatureError(err))
+	}
+	if has, want := withoutGroup(src.Columns()), withoutGroup(columns); !slices.Equal(has, want) {
+		return nil, errors.Join(fmt.Errorf("data.eval: its columns %+v are not those of data.train, %+v", has, want), src.Close())
+	}
+	return src, nil
+}
+
+// withoutGroup leaves out the column that is for metrics alone.
+func withoutGroup(columns []data.ColumnSpec) []data.ColumnSpec {
+	return slices.DeleteFunc(slices.Clone(columns), func(c data.ColumnSpec) bool { return c.Name == data.GroupColumn })
+}
+
+// evalSpec is the spec of the rows to test on.
+func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *feature.Fitted) data.Spec {
+	spec := sourceSpec(j, j.Data.Eval, dataDir, features)
+	takeInTests(&spec, columns)
 	for _, c := range columns {
 		if spec.Format == "libsvm" && spec.Features == 0 && c.Kind == data.RaggedColumn {
 			spec.Features = c.Dim
@@ -147,35 +186,35 @@ func openEval(j job.Job, dataDir string, columns []data.ColumnSpec) (data.Source
 	if spec.Format == "text" {
 		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path)
 	}
-	src, err := data.Open(spec)
-	if err != nil {
-		return nil, fmt.Errorf("data.eval: %w", err)
-	}
-	for i, c := range src.Columns() {
-		if i >= len(columns) || c != columns[i] {
-			return nil, fmt.Errorf("data.eval: its columns %+v are not those of data.train, %+v", src.Columns(), columns)
-		}
-	}
-	return src, nil
+	return spec
 }
 
 // sourceSpec turns a job's source into the reader's words.
-func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
+func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitted) data.Spec {
 	spec := data.Spec{
 		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
-		MaxBadRows: s.MaxBadRows, Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
+		UnitNorm: j.Data.UnitNorm() && s.Format == "libsvm", Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
 		Buckets: s.Buckets, Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
 	}
+	takeIn(&spec, &j, &s)
 	if s.Format == "generated" {
 		spec.Rows = s.Rows
 	} else {
 		spec.Limit = s.Rows
 	}
-	binary := predictsOneLogit(j.Model)
-	if m := j.Extensions.Model(j.Model.Kind); m != nil {
-		binary = m.Task == graph.Binary
-	}
+	binary := j.Task() == graph.Binary
 	switch {
+	case s.IsTable():
+		spec.Fitted, spec.Group, spec.Unlabelled = features, j.Data.Group, s.Unlabelled
+		if s.Unlabelled {
+			spec.Group = "" // of metrics, for which there are no labels
+		}
+		spec.Table = format.Spec{
+			Header: s.Header, Names: s.Columns, Columns: s.Types, Missing: s.Missing, Suffix: s.Suffix, Delimiter: s.Delimiter,
+			NoQuotes: s.NoQuotes, Encoding: s.Encoding, Namespaces: s.Namespaces, NumericIDs: s.NumericIDs,
+		}
+	case s.Format == "idx" && !binary:
+		spec.Classes = j.Model.Classes
 	case s.Format != "libsvm":
 	case binary && s.LabelBase == 0:
 		spec.LabelMap = "binary"
@@ -187,20 +226,9 @@ func sourceSpec(j job.Job, s job.Source, dataDir string) data.Spec {
 	return spec
 }
 
-// predictsOneLogit reports whether labels are yes or no.
-func predictsOneLogit(m job.Model) bool {
-	switch m.Kind {
-	case "logistic", "fm", "ctr", "deepfm", "dlrm":
-		return true
-	case "mlp", "cnn":
-		return m.Classes == 0
-	}
-	return false
-}
-
 // inDir resolves a path against the data directory.
 func inDir(dir, path string) string {
-	if path == "" || filepath.IsAbs(path) {
+	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") {
 		return path
 	}
 	return filepath.Join(dir, path)
@@ -218,8 +246,8 @@ func (s *Setup) inputSpecs(planName string) []data.InputSpec {
 }
 
 // trainOrder says which rows form which step.
-func (s *Setup) trainOrder(rows int) data.Order {
-	return data.Order{Seed: s.Job.Seed, Rows: rows, Batch: s.Job.Batch, Shuffle: true}
+func (s *Setup) trainOrder(src data.Source) data.Order {
+	return data.Shuffled(src, s.Job.Seed, s.Job.Batch)
 }
 
 // steps is the number of steps of the whole run.
@@ -234,15 +262,19 @@ func (s *Setup) steps(o data.Order) int64 {
 
 // OpenSource opens the job's training rows, or its eval rows.
 func OpenSource(j job.Job, dataDir string, eval bool) (data.Source, error) {
+	features, err := fit(j, dataDir, nil)
+	if err != nil {
+		return nil, err
+	}
 	if !eval {
-		return openTrain(j, dataDir)
+		return openTrain(j, dataDir, features)
 	}
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
 	}
-	columns, err := Columns(j, dataDir)
+	columns, err := columnsOf(j, dataDir, features)
 	if err != nil {
 		return nil, err
 	}
-	return openEval(j, dataDir, columns)
+	return openEval(j, dataDir, columns, features)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
@@ -32,7 +33,7 @@ func TestLibsvmSpec(t *testing.T) {
 	} {
 		spec := want
 		c.add(&spec)
-		if diff := cmp.Diff(spec, sourceSpec(job.Job{Model: c.model}, c.from, "d")); diff != "" {
+		if diff := cmp.Diff(spec, sourceSpec(job.Job{Model: c.model}, c.from, "d", nil), cmpopts.IgnoreUnexported(data.Intake{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}

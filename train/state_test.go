@@ -3,6 +3,8 @@ package train
 import (
 	"testing"
 
+	"github.com/gangline/gangline/params"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/checkpoint"
@@ -27,7 +29,7 @@ func tableSetup(t *testing.T) *Setup {
 // which only a slot changed, and restores all of it bit for bit.
 func TestStatePieces(t *testing.T) {
 	s := tableSetup(t)
-	state := NewState(s.Step)
+	state := params.New(s.Step)
 	state["w"].F32()[3] = 7
 	state["w/accumulator"].F32()[5] = 8
 	state["b"].F32()[0] = 9
@@ -48,11 +50,11 @@ func TestStatePieces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := NewState(s.Step)
+	again := params.New(s.Step)
 	if err := again.Restore(c); err != nil {
 		t.Fatal(err)
 	}
-	bits := func(s State) map[string]string {
+	bits := func(s params.State) map[string]string {
 		out := map[string]string{}
 		for name, x := range s {
 			out[name] = string(x.Bytes())
@@ -66,7 +68,7 @@ func TestStatePieces(t *testing.T) {
 
 func TestStateDigest(t *testing.T) {
 	s := tableSetup(t)
-	a, b := NewState(s.Step), NewState(s.Step)
+	a, b := params.New(s.Step), params.New(s.Step)
 	one, err := a.Digest(s.Step)
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +81,7 @@ func TestStateDigest(t *testing.T) {
 	if two, err := b.Digest(s.Step); err != nil || two == one {
 		t.Errorf("%v, a parameter did not change the digest", err)
 	}
-	if _, err := (State{"w": tensor.New(tensor.F32, 9, 1)}).Digest(s.Step); err == nil {
+	if _, err := (params.State{"w": tensor.New(tensor.F32, 9, 1)}).Digest(s.Step); err == nil {
 		t.Error("a missing parameter was passed over")
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/job"
 )
@@ -38,7 +40,7 @@ func parse(t *testing.T, text string, set ...string) job.Job {
 
 // runAll runs every rank of a job in this process, over real sockets and a real
 // coordinator, and returns their reports, or the errors by rank.
-func runAll(t *testing.T, j job.Job, change func(*Config)) ([]RankReport, []error) {
+func runAll(t *testing.T, j job.Job, change func(*Config)) ([]report.Rank, []error) {
 	t.Helper()
 	world := j.Strategy.Workers + j.Strategy.Servers
 	server, err := coord.NewServer(coord.ServerConfig{World: world, Token: "a token of this test", JoinTimeout: 30 * time.Second, Generation: 1})
@@ -77,7 +79,7 @@ func runAll(t *testing.T, j job.Job, change func(*Config)) ([]RankReport, []erro
 	if err != nil {
 		return nil, errs
 	}
-	reports := make([]RankReport, world)
+	reports := make([]report.Rank, world)
 	for r, text := range out.Reports {
 		if err := json.Unmarshal(text, &reports[r]); err != nil {
 			t.Fatal(err)
@@ -108,19 +110,19 @@ func TestAdult(t *testing.T) {
 					t.Fatalf("rank %d: %v", r, err)
 				}
 			}
-			report, err := NewReport(j, "test", reports)
+			closing, err := report.New(j.Name, StrategyOf(j), "test", reports)
 			if err != nil {
 				t.Fatal(err)
 			}
-			text, err := json.MarshalIndent(report, "", " ")
+			text, err := json.MarshalIndent(closing, "", " ")
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%s", text)
-			if auc := *report.Eval.AUC; auc < .9 {
+			if auc := *closing.Eval.AUC; auc < .9 {
 				t.Errorf("AUC %.4f, want at least .9", auc)
 			}
-			if g := report.Gradients; g.Pushed == 0 || g.Pushed != g.Applied || g.Pending != 0 {
+			if g := closing.Gradients; g.Pushed == 0 || g.Pushed != g.Applied || g.Pending != 0 {
 				t.Errorf("gradients do not add up: %+v", g)
 			}
 		})

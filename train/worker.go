@@ -7,6 +7,9 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/report"
+
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
@@ -14,11 +17,16 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 )
 
-// progressEvery is the time between two progress messages of rank 0.
-const progressEvery = 250 * time.Millisecond
+// progressEvery is the time between two progress messages of rank 0, which speaks
+// for all; othersEvery that of other workers, which say that they are there.
+const (
+	progressEvery = 250 * time.Millisecond
+	othersEvery   = time.Second
+)
 
 // skipsMax is how many steps in a row may be skipped because a value was not
 // finite before the run gives up: it will not recover by itself.
@@ -33,17 +41,22 @@ type worker struct {
 	fingerprint data.Fingerprint
 	step        *exec.Exec
 	tests       map[data.Source]*tester
-	main        Summary
+	main        report.Summary
 	recent      recent
 	skipped     int   // steps in a row
 	hopeless    error // why the run gives up; it has called stop
 	stop        context.CancelCauseFunc
 	saved       string
 	savedAt     int64
+	patient     *metric.Patience // judges tests; nil: nobody does
+	bestDir     string           // checkpoint of the best test
+	tested      metric.Result    // the last test, after so many steps
+	testedAt    int64
+	curves      report.Curves
 }
 
 // train is the life of a worker rank.
-func (m *member) train(ctx context.Context, report *RankReport) (err error) {
+func (m *member) train(ctx context.Context, report *report.Rank) (err error) {
 	w, err := m.newWorker()
 	if err != nil {
 		return fmt.Errorf("rank %d: %w", m.cfg.Rank, err)
@@ -60,12 +73,12 @@ func (m *member) train(ctx context.Context, report *RankReport) (err error) {
 
 // newWorker puts together what the loop drives.
 func (m *member) newWorker() (*worker, error) {
-	w := &worker{member: m, savedAt: -1, tests: map[data.Source]*tester{}}
+	w := &worker{member: m, savedAt: -1, testedAt: -1, tests: map[data.Source]*tester{}}
 	var err error
 	if w.backend, err = backend(m.setup.Job, m.neighbours()); err != nil {
 		return nil, err
 	}
-	w.order = m.setup.trainOrder(m.rows.train.Rows())
+	w.order = m.setup.trainOrder(m.rows.train)
 	if err := w.order.Validate(); err != nil {
 		return nil, err
 	}
@@ -77,6 +90,9 @@ func (m *member) newWorker() (*worker, error) {
 			return nil, err
 		}
 		w.savedAt, w.saved = m.first(), m.from.Dir
+	}
+	if err := w.newJudge(); err != nil {
+		return nil, err
 	}
 	if w.holder, err = m.newHolder(); err != nil {
 		return nil, err
@@ -91,10 +107,10 @@ func (m *member) newWorker() (*worker, error) {
 // newHolder says where this worker's parameters live.
 func (m *member) newHolder() (holder, error) {
 	if m.setup.Cluster.Servers == 0 {
-		return newLocal(m.setup, m.cfg.Rank, m.from)
+		return newLocal(m.setup, m.cfg.Rank, m.from, m.imported)
 	}
 	client, err := m.client()
-	return &remote{setup: m.setup, rank: m.cfg.Rank, client: client, copies: State{}}, err
+	return &remote{setup: m.setup, rank: m.cfg.Rank, client: client, copies: params.State{}}, err
 }
 
 // executor binds a plan to rows of a source.
@@ -116,7 +132,7 @@ func (w *worker) loop(ctx context.Context) error {
 	j := &w.setup.Job
 	ctx, w.stop = context.WithCancelCause(ctx)
 	defer w.stop(nil)
-	for at < end {
+	for at < end && !w.patient.Done() {
 		next := boundary(at, end, j.Eval.Every, j.Checkpoint.Every)
 		start := time.Now()
 		err := w.step.Run(ctx, at, next)
@@ -127,25 +143,43 @@ func (w *worker) loop(ctx context.Context) error {
 			return err
 		}
 		w.main.Seconds += time.Since(start).Seconds()
-		at = next
-		if due(at, j.Checkpoint.Every) {
-			if err := w.save(ctx, at); err != nil {
-				return fmt.Errorf("rank %d: step %d: %w", w.cfg.Rank, at, err)
-			}
+		if at = next; at == end {
+			break
 		}
-		if due(at, j.Eval.Every) && at < end && w.rows.eval != nil {
-			m, err := w.evaluate(ctx, at, w.rows.eval, true)
-			if err != nil {
-				return err
-			}
-			w.progress(at, &m)
+		if err := w.pause(ctx, at); err != nil {
+			return err
 		}
 	}
-	w.main.Steps = max(at, end)
-	if w.main.Skipped > 0 && w.main.Skipped == end-w.first() { // fewer than skipsMax, but all
-		return w.giveUp(end)
+	w.main.Steps = at
+	if at < end {
+		w.main.Stopped = w.patient.Why()
+	}
+	if w.main.Skipped > 0 && w.main.Skipped == at-w.first() { // fewer than skipsMax, but all
+		return w.giveUp(at)
 	}
 	return nil
+}
+
+// pause does what is due at a boundary before the end: a test, and a checkpoint,
+// which knows of the test.
+func (w *worker) pause(ctx context.Context, at int64) error {
+	j, best := &w.setup.Job, false
+	if due(at, j.Eval.Every) && w.rows.eval != nil {
+		m, err := w.evaluate(ctx, at, w.rows.eval, true)
+		if err != nil {
+			return err
+		}
+		w.tested, w.testedAt = m, at
+		w.curves.Test(at, &m)
+		if best, err = w.judge(ctx, at, &m); err != nil {
+			return err
+		}
+		w.progress(at, &m)
+	}
+	if due := due(at, j.Checkpoint.Every); !due && (!best || !j.Checkpoint.Best) {
+		return nil
+	}
+	return w.keep(ctx, at, best)
 }
 
 // giveUp is the error of a run whose last steps before a step changed nothing.
@@ -168,17 +202,14 @@ func boundary(at, end int64, every ...int64) int64 {
 func due(at, every int64) bool { return every > 0 && at%every == 0 }
 
 // finish evaluates, saves, accounts and says goodbye.
-func (w *worker) finish(ctx context.Context, report *RankReport) error {
+func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 	version := w.main.Steps
-	if err := w.save(ctx, version); err != nil {
-		return fmt.Errorf("rank %d: at the end: %w", w.cfg.Rank, err)
+	best, err := w.lastTest(ctx, version)
+	if err != nil {
+		return err
 	}
-	if w.rows.eval != nil {
-		m, err := w.evaluate(ctx, version, w.rows.eval, true)
-		if err != nil {
-			return err
-		}
-		w.main.Eval = &m
+	if err := w.keep(ctx, version, best); err != nil {
+		return fmt.Errorf("at the end: %w", err)
 	}
 	trained, err := w.evaluate(ctx, version, w.rows.train, false)
 	if err != nil {
@@ -199,27 +230,28 @@ func (w *worker) finish(ctx context.Context, report *RankReport) error {
 }
 
 // mainReport is what rank 0 says for all: it looks at every parameter once.
-func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*MainReport, error) {
-	params, err := w.holder.params(ctx, version)
+func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*report.Main, error) {
+	state, err := w.holder.params(ctx, version)
 	if err != nil {
 		return nil, err
 	}
-	m := &MainReport{Summary: w.main, Params: countParams(w.setup.Step)}
+	m := &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
 	if m.TrainLoss = trainLoss; trainLoss != nil {
-		m.Objective = finiteOrNil(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*params.squareNorm(w.setup.Step))
+		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))
 	}
-	m.Checkpoint = w.saved
+	m.Checkpoint, m.Best = w.saved, w.best()
+	m.Curves = w.curves.All(w.setup.Job.Optimizer.Scaled(w.setup.Job.Batch))
 	if m.Seconds > 0 {
 		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
 	}
-	m.ParamsSHA256, err = params.Digest(w.setup.Step)
+	m.ParamsSHA256, err = state.Digest(w.setup.Step)
 	return m, err
 }
 
 // stepTime adds up where the time of the steps went.
-func (w *worker) stepTime() *StepTime {
+func (w *worker) stepTime() *report.StepTime {
 	t, _ := w.step.Times()
-	return &StepTime{
+	return &report.StepTime{
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
 		Wait: t.Wait.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
 	}
@@ -260,22 +292,29 @@ func (w *worker) onStep(step int64, r exec.Result) {
 		w.skipped = 0
 		w.recent.loss += r.Loss
 		w.recent.weight += r.Weight
+		w.curves.Loss.Add(step+1, r.Loss/r.Weight, r.Weight)
 	}
 	now := time.Now()
 	if w.recent.since.IsZero() {
 		w.recent.since = now
 	}
-	if now.Sub(w.recent.since) >= progressEvery {
+	every := progressEvery
+	if w.cfg.Rank != 0 {
+		every = othersEvery
+	}
+	if now.Sub(w.recent.since) >= every {
 		w.progress(step+1, nil)
 	}
 }
 
-// progress tells the coordinator how far rank 0 is.
-func (w *worker) progress(done int64, m *Metrics) {
-	if w.cfg.Rank != 0 {
-		return
-	}
+// progress tells the coordinator how far this worker is: rank 0 with the speed of
+// all, others with that of their part.
+func (w *worker) progress(done int64, m *metric.Result) {
 	p := coord.Progress{Step: done, Total: w.setup.steps(w.order)}
+	if w.cfg.Rank != 0 {
+		w.recent.loss, w.recent.weight, m = 0, 0, nil
+		w.recent.examples /= int64(w.setup.Cluster.Workers)
+	}
 	if w.recent.weight > 0 {
 		p.Loss = w.recent.loss / w.recent.weight
 	}
@@ -316,4 +355,10 @@ func backend(j job.Job, workers int) (compute.Backend, error) {
 		}
 	}
 	return nil, &job.FieldError{Field: "backend", Fix: fmt.Sprintf("there is no backend %q", j.Backend)}
+}
+
+// StrategyOf is what a report says of how a job is spread.
+func StrategyOf(j job.Job) report.Strategy {
+	s := j.Strategy
+	return report.Strategy{Kind: s.Kind, Workers: s.Workers, Servers: s.Servers, Consistency: s.Consistency.Kind}
 }

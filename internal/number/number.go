@@ -41,8 +41,7 @@ func Float(s []byte) (f float32, ok bool) {
 		d *= pow10(exp)
 	}
 	// d is 0 or between 1e-22 and 1e38: float32 holds all of that.
-	const half, low = 1 << 28, 1<<29 - 1
-	if math.Float64bits(d)&low == half {
+	if math.Float64bits(d)&lowBits == halfWay {
 		return parseSlow(s)
 	}
 	if neg {
@@ -50,6 +49,13 @@ func Float(s []byte) (f float32, ok bool) {
 	}
 	return float32(d), true
 }
+
+// The bits of a float64 that a float32 has not, and their value half way between
+// two float32s.
+const (
+	lowBits = 1<<29 - 1
+	halfWay = 1 << 28
+)
 
 // parseMantissa reads digits with at most one point from s[i:]. It stops at the
 // first other byte, whose index is next. The number is mant * 10^exp; mant is

@@ -64,3 +64,95 @@ func TestIntegers(t *testing.T) {
 		}
 	})
 }
+
+// padded is s with what a reader's buffer has behind it.
+func padded(s string) []byte { return append([]byte(s), strings.Repeat("9", number.Pad)...) }
+
+// What Prefix takes is what Float reads, to the bit; and it takes what is common.
+func checkPrefix(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, s string,
+) (took bool) {
+	t.Helper()
+	for _, end := range []string{" ", "\t", "\n", "\r\n"} {
+		got, next, ok := number.NewPowers().Prefix(padded(s+end), 0)
+		if !ok {
+			return false
+		}
+		want, fine := number.Float([]byte(s))
+		if !fine || next != len(s) || math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%q: got %v to %d, Float has %v, %v", s, got, next, want, fine)
+		}
+	}
+	return true
+}
+
+func TestPrefix(t *testing.T) {
+	for _, s := range []string{"1", "0", "-1", "0.5", ".25", "5.", "-.5", "1234567.1234567", "0.1234567890123", "-0", "0.123456", "123456.7", "12345.67"} {
+		if !checkPrefix(t, s) {
+			t.Errorf("%q is not plain", s)
+		}
+	}
+	for _, s := range []string{
+		"", "-", ".", "-.", "1e5", "12345678", "1234567.1234567890123", "1:2", "1.2.3", "nan", "16777217.0",
+		"0.1234567890123456", "12345678.", "12345678.5", "1x", "--1", "+1",
+	} {
+		if _, _, ok := number.NewPowers().Prefix(padded(s+" "), 0); ok {
+			t.Errorf("%q was taken for plain", s)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		checkPrefix(t, rapid.StringMatching(`-?[0-9]{0,9}(\.[0-9]{0,17})?`).Draw(t, "number"))
+		f := math.Float32frombits(rapid.Uint32Range(0x38000000, 0x4b000000).Draw(t, "bits"))
+		half := (float64(f) + float64(math.Nextafter32(f, 0))) / 2
+		for digits := 6; digits <= 15; digits++ {
+			checkPrefix(t, strconv.FormatFloat(half, 'f', digits, 64))
+		}
+	})
+}
+
+// FuzzPrefix: whatever stands there, Prefix agrees with Float or leaves it alone.
+func FuzzPrefix(f *testing.F) {
+	f.Add("0.123456")
+	f.Add("-1234567.5")
+	f.Add("1:\x00\xb0")
+	f.Fuzz(func(t *testing.T, s string) {
+		if !strings.ContainsAny(s, "\x00\x01\x02\x03\x04\x05\x06\x07\x08\t\n\v\f\r\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f ") {
+			checkPrefix(t, s)
+		}
+	})
+}
+
+// FuzzFloat holds number.Float against strconv on any bytes.
+func FuzzFloat(f *testing.F) {
+	f.Add("1.00000017881393432617187501")
+	f.Add("-.5e-3")
+	f.Fuzz(func(t *testing.T, s string) {
+		got, ok := number.Float([]byte(s))
+		want, err := strconv.ParseFloat(s, 32)
+		if len(s) > 1024 || strings.ContainsAny(s, "_xXpP") {
+			return
+		}
+		if wantOK := err == nil && !math.IsNaN(want) && !math.IsInf(want, 0); ok != wantOK || ok && math.Float32bits(got) != math.Float32bits(float32(want)) {
+			t.Fatalf("%q: got %v, %v, strconv has %v, %v", s, got, ok, float32(want), err)
+		}
+	})
+}
+
+// Words of digits are what the slow ways read, wherever the digits end.
+func TestWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.StringMatching(`[0-9]{0,20}`).Draw(t, "digits") + string(rapid.SampledFrom([]rune("/:x\x00~\u00b9 ")).Draw(t, "end"))
+		digits := strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+		want, _ := strconv.ParseUint(s[:digits], 10, 64)
+		if got, n := number.Digits(padded(s), 0); n != min(digits, 16) || n < 16 && got != want {
+			t.Fatalf("%q: %d of %d digits", s, got, n)
+		}
+		b := rapid.SliceOfN(rapid.SampledFrom([]byte("0123456789abcdefABCDEF/:@G`g\x00\xb0\xff")), 8, 8).Draw(t, "hex")
+		hex, err := strconv.ParseUint(string(b), 16, 64)
+		if got, ok := number.Hex8(padded(string(b)), 0); ok != (err == nil) || ok && got != hex {
+			t.Fatalf("%q: %x, %v; strconv has %x, %v", b, got, ok, hex, err)
+		}
+	})
+}

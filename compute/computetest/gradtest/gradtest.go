@@ -10,6 +10,7 @@ import (
 
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -70,6 +71,9 @@ func gradientCases() []lossCase {
 		{"softmaxloss", func(g *graph.Graph) *graph.Node {
 			return g.Scale(g.SoftmaxLoss(g.MatMul(g.Input("in", 3), v(g, "w", 3, 4)), g.Input("class", 0)), 0.7)
 		}},
+		{"weighted/logistic", func(g *graph.Graph) *graph.Node { return model.Logistic(g, weighted("unit")).Loss }},
+		{"weighted/linear", func(g *graph.Graph) *graph.Node { return model.Linear(g, weighted("unit")).Loss }},
+		{"weighted/softmax", func(g *graph.Graph) *graph.Node { return model.Softmax(g, weighted("class")).Loss }},
 		{"gather", func(g *graph.Graph) *graph.Node {
 			x := g.Ragged("x")
 			return weigh(g, g.Gather(v(g, "w", 6, 2), x.Pos()))
@@ -91,6 +95,11 @@ func gradientCases() []lossCase {
 			two(name+"/column", f, s(3, 4), s(3, 1)), two(name+"/scalar", f, s(3, 4), s()))
 	}
 	return cases
+}
+
+// weighted is a linear model whose rows have weights, against labels of a kind.
+func weighted(label string) model.Config {
+	return model.Config{Inputs: []model.Column{{Name: "in", Dim: 3}}, Label: label, Weight: "weight", Classes: 4, Float: tensor.F64}
 }
 
 func matMulT(ta, tb bool) func(g *graph.Graph, a, b *graph.Node) *graph.Node {
@@ -203,7 +212,7 @@ func gradientInput(n *graph.Node, rows int) *tensor.Tensor {
 	case graph.Dense: // by its name
 	}
 	switch n.Name {
-	case "unit":
+	case "unit", "weight":
 		return fill(tensor.Shape{rows}, r.Float64)
 	case "class":
 		return fill(tensor.Shape{rows}, func() float64 { return float64(r.IntN(4)) })

@@ -1,0 +1,110 @@
+package data
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/rows"
+)
+
+// Convert writes the rows of a spec to a cache file, which format cache reads, and
+// returns what the file says of itself. The file appears whole or not at all.
+// Memory is that of a few blocks, for images and text that of the file.
+func Convert(spec Spec, path string) (*cache.Header, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	switch spec.Format {
+	case "cache":
+		return nil, fmt.Errorf("data: %s is a cache file already", spec.Path)
+	case "idx", "text", "generated":
+		if err := convertSource(spec, path); err != nil {
+			return nil, err
+		}
+	default:
+		spec.into = path
+		src, err := Open(spec)
+		if err != nil {
+			return nil, err
+		}
+		if err := src.Close(); err != nil {
+			return nil, err
+		}
+	}
+	f, err := cache.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &f.Header, f.Close()
+}
+
+// convertSource writes the rows of a source that is in memory, or computes them.
+func convertSource(spec Spec, path string) error {
+	source, err := fingerprint(&spec)
+	if err != nil {
+		return err
+	}
+	src, err := Open(spec)
+	if err != nil {
+		return err
+	}
+	w, err := cache.Create(path)
+	if err != nil {
+		return errors.Join(err, src.Close())
+	}
+	specs := src.Columns()
+	shift, err := writeSource(w, src, specs)
+	if err = errors.Join(err, src.Close()); err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	return w.Commit(cache.Header{Columns: specs, Shift: shift, Source: source})
+}
+
+// writeSource writes blocks of a source's rows in order, as large as those of files.
+func writeSource(w *cache.Writer, src Source, specs []ColumnSpec) (shift uint, err error) {
+	var b Batch
+	if err := src.Read([]int{0}, &b); err != nil {
+		return 0, err
+	}
+	each := int(pack(specs, &b).Bytes())
+	shift = floorLog2(max(1, min(blockRowsMax, blockBytes/each)))
+	at := make([]int, 0, 1<<shift)
+	for lo := 0; lo < src.Rows(); lo += 1 << shift {
+		at = at[:0]
+		for r := lo; r < min(lo+1<<shift, src.Rows()); r++ {
+			at = append(at, r)
+		}
+		if err := src.Read(at, &b); err != nil {
+			return 0, err
+		}
+		block := pack(specs, &b)
+		if err := w.Add(specs, block.Slice(specs, 0, block.Rows)); err != nil {
+			return 0, err
+		}
+	}
+	return shift, nil
+}
+
+// pack makes a block of a batch.
+func pack(specs []ColumnSpec, b *Batch) *rows.Block {
+	block := &rows.Block{Rows: b.Rows, Columns: make([]rows.Packed, len(specs))}
+	for i := range specs {
+		from, to := &b.Columns[i], &block.Columns[i]
+		to.Values = from.Values
+		if specs[i].Kind == DenseColumn {
+			continue
+		}
+		to.IDs = make([]int32, len(from.IDs))
+		for j, id := range from.IDs {
+			to.IDs[j] = int32(min(id, math.MaxInt32))
+		}
+		if specs[i].PerRow == 0 {
+			for _, o := range from.Offsets {
+				to.Offsets = append(to.Offsets, int32(o))
+			}
+		}
+	}
+	return block
+}

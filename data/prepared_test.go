@@ -1,0 +1,78 @@
+package data
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/format"
+)
+
+// A file of named columns is read through its features: as many rows as the spec
+// says, with malformed ones counted up to the limit.
+func TestTable(t *testing.T) {
+	var text strings.Builder
+	for i := range 100 {
+		y := fmt.Sprint(i % 2)
+		if i%10 == 7 {
+			y = "5"
+		}
+		fmt.Fprintf(&text, "%s,%d,v%d\n", y, i, i%4)
+	}
+	spec := Spec{Format: "csv", Path: tempFile(t, []byte(text.String())), Table: format.Spec{Names: []string{"y", "x", "c"}}, MaxBadRows: 10}
+	pipeline := feature.Spec{Label: feature.Label{Column: "y"}, Task: feature.Binary}
+	for limit, want := range map[int]int{0: 90, 40: 40} {
+		spec := spec
+		spec.Limit = limit
+		fitted, err := Fit(spec, pipeline)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.Fitted = fitted
+		src, err := Open(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, err := Columns(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(columns, src.Columns()); diff != "" || len(columns) != 3 {
+			t.Errorf("columns (-before +after reading):\n%s", diff)
+		}
+		if src.Rows() != want || int(fitted.Rows) != want || src.(Reporter).BadRows() != map[int]int{0: 10, 40: 4}[limit] {
+			t.Errorf("%d rows, %d learned from, %d bad", src.Rows(), fitted.Rows, src.(Reporter).BadRows())
+		}
+		spec.MaxBadRows = 3
+		if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "more than 3 bad rows") || !strings.Contains(err.Error(), `:38: column "y": label 5 is not`) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "needs Fitted") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Rows of libsvm are scaled to a norm of 1 where the spec says so.
+func TestUnitNorm(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, []byte("1 1:3 5:4\n0\n1 2:1 3:1 4:1 5:1\n0 7:-2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, err := Open(Spec{Format: "libsvm", Path: path, UnitNorm: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b Batch
+	if err := src.Read([]int{0, 1, 2, 3}, &b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float32{.6, .8, .5, .5, .5, .5, -1}, b.Columns[1].Values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}

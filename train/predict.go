@@ -1,0 +1,136 @@
+package train
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+
+	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/metric"
+	"github.com/gangline/gangline/strategy"
+	"github.com/gangline/gangline/tensor"
+)
+
+// Scored is what a model says of some consecutive rows. Its memory is used again.
+type Scored struct {
+	First int // number of the first row, from 0
+	Task  graph.Task
+	// Value has one number a row: the probability of label 1 (Binary), the value
+	// (Regression), or the probability of Class (Multiclass).
+	Value []float64
+	Class []int // Multiclass
+	// Names are what the input calls the classes; nil: by their numbers.
+	Names []string
+	Label []float64 // NaN: the file has none
+
+	room []float64 // probabilities of a row's classes
+}
+
+// Predict gives take what the parameters of a checkpoint, or imported ones, say of
+// the job's eval rows, in the order of the file, some rows at a time; see Evaluate.
+// path, unless empty, is read instead of data.eval.path: a file of the same form,
+// or of that of the training rows if the job has none to test on. It returns how
+// many malformed rows were skipped: numbers of rows do not count them.
+func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take func(*Scored) error) (skipped int, err error) {
+	if err := withPath(&j, path); err != nil {
+		return 0, err
+	}
+	w, _, version, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		w.member.close()
+		err = errors.Join(err, w.close())
+	}()
+	src, m := w.rows.eval, w.setup.Step.Model
+	if m.Task == graph.Tokens {
+		return 0, &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf("%s predicts every token of a text, of which there is no table: eval gives its loss and perplexity", j.Model.Kind)}
+	}
+	labelled, err := data.Labelled(sourceSpec(j, j.Data.Eval, dataDir, w.rows.features)) //nolint:contextcheck // as above
+	if err != nil {
+		return 0, fmt.Errorf("prediction: %w", err)
+	}
+	o := data.Order{Rows: src.Rows(), Batch: j.Eval.Batch}
+	scored := &Scored{Task: m.Task}
+	if f := w.rows.features; f != nil {
+		scored.Names = f.ClassNames()
+	}
+	var buf []float64
+	ex, err := w.executor(strategy.EvalPlan, src, o, w.holder.evalStores(version), exec.Config{
+		OnOutput: func(step int64, get func(name string) *tensor.Tensor) error {
+			_, scored.First, _ = o.At(step)
+			scored.Label = floats(get(m.Label.Name), &scored.Label)
+			for i := range scored.Label {
+				if !labelled {
+					scored.Label[i] = math.NaN()
+				}
+			}
+			scored.fill(floats(get(m.Predict.Name), &buf))
+			return take(scored)
+		},
+	})
+	if err != nil {
+		return 0, fmt.Errorf("prediction: %w", err)
+	}
+	if err := errors.Join(ex.Run(ctx, 0, int64(o.StepsPerEpoch())), ex.Close()); err != nil {
+		return 0, fmt.Errorf("prediction: %w", err)
+	}
+	return w.rows.bad(), nil
+}
+
+// withPath makes a file the eval rows of a job.
+func withPath(j *job.Job, path string) error {
+	defer func() { j.Data.Eval.Unlabelled = true }()
+	if path == "" {
+		if j.Data.Eval.Format == "" {
+			return &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to predict, or name a file with --path"}
+		}
+		return nil
+	}
+	e := &j.Data.Eval
+	if e.Format == "" {
+		*e = j.Data.Train
+	}
+	if e.Format == "generated" {
+		return &job.FieldError{Field: "data.eval.format", Fix: "is generated, which reads no file: say what form the file of --path has, data.eval.format=criteo for example"}
+	}
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return fmt.Errorf("--path %s: %w", path, err)
+	}
+	e.Path, e.Rows, e.Split, e.Negatives = at, 0, job.Split{}, job.Negatives{}
+	return nil
+}
+
+// fill turns logits and values into what is said of rows.
+func (s *Scored) fill(predict []float64) {
+	s.Value, s.Class = s.Value[:0], s.Class[:0]
+	switch s.Task {
+	case graph.Binary:
+		for _, z := range predict {
+			s.Value = append(s.Value, metric.Sigmoid(z))
+		}
+	case graph.Multiclass, graph.Tokens:
+		if len(s.Label) == 0 {
+			return
+		}
+		classes := len(predict) / len(s.Label)
+		if len(s.room) != classes {
+			s.room = make([]float64, classes)
+		}
+		for ; len(predict) > 0; predict = predict[classes:] {
+			metric.Softmax(s.room, predict[:classes])
+			best := metric.ArgMax(predict[:classes])
+			s.Class = append(s.Class, best)
+			s.Value = append(s.Value, s.room[best])
+		}
+	case graph.Regression:
+		s.Value = append(s.Value, predict...)
+	}
+}
