@@ -178,8 +178,8 @@ func dataFaults() []fault {
 		{
 			name: "every epoch has the same order",
 			harm: "Shuffling happens once; models end a little worse, for a reason nobody sees.",
-			file: "data/permute.go", by: catcher{"data", "TestPermutationUniform"},
-			old: "uint64(epoch)*golden", new: "uint64(0*epoch)*golden",
+			file: "data/shuffle/permute.go", by: catcher{"data/shuffle", "TestPermutationUniform"},
+			old: "mix.At(mix.Mix(seed), uint64(epoch))", new: "mix.At(mix.Mix(seed), uint64(0*epoch))",
 		},
 		{
 			name: "the short last batch of an epoch is dropped",
@@ -191,7 +191,7 @@ func dataFaults() []fault {
 			name: "an entry gets its id in place of its position among the keys",
 			harm: "Embeddings are read from the wrong rows, or out of bounds.",
 			file: "data/feeder.go", by: catcher{"data", "TestFeed"},
-			old: "copyInts(t, f.keyed[in.column].pos)", new: "copyInts(t, col.IDs)",
+			old: "in.putInts(t, f.keyed[in.column].pos)", new: "in.putInts(t, col.IDs)",
 		},
 		{
 			name: "a saved position forgets its epoch",
@@ -208,14 +208,14 @@ func dataFaults() []fault {
 		{
 			name: "the seed does not change the order of rows",
 			harm: "Runs with other seeds are not independent: error bars are too small.",
-			file: "data/permute.go", by: catcher{"data", "TestSeedsShuffleApart"},
-			old: "mix64(seed)", new: "mix64(0*seed)",
+			file: "data/shuffle/permute.go", by: catcher{"data", "TestSeedsShuffleApart"},
+			old: "mix.At(mix.Mix(seed), uint64(epoch))", new: "mix.At(mix.Mix(0*seed), uint64(epoch))",
 		},
 		{
 			name: "numbers half way between two are rounded twice",
 			harm: "Values of a file differ in the last bit from what everybody else reads.",
 			file: "internal/number/number.go", by: catcher{"internal/number", "TestFloatExact"},
-			old: "&low == half {", new: "&low == half+1<<30 {",
+			old: "math.Float64bits(d)&lowBits == halfWay {", new: "math.Float64bits(d)&lowBits == halfWay+1<<30 {",
 		},
 	}
 }
@@ -226,7 +226,7 @@ func modelFaults() []fault {
 			name: "the hidden layers of the ctr model are linear",
 			harm: "A deep model that is none: it trains, and is as good as logistic regression.",
 			file: "model/deep.go", by: catcher{"model", "TestHiddenLayersAreRectified"},
-			old: "\t\tif !last {\n\t\t\th = g.Relu(h)", new: "\t\tif !last && from > 1 {\n\t\t\th = g.Relu(h)",
+			old: "\t\tif !last {\n\t\t\th = c.activate(g, h)", new: "\t\tif !last && from > 1 {\n\t\t\th = c.activate(g, h)",
 		},
 		{
 			name: "embeddings ignore the seed",

@@ -44,7 +44,7 @@ func checkpointFaults() []fault {
 			name: "a damaged shard is read",
 			harm: "A run goes on from a file that the disk has spoiled.",
 			file: "checkpoint/reader.go", by: catcher{"checkpoint", "TestDamageIsPassedOver"},
-			old: "hex.EncodeToString(got[:]) != s.SHA256 {", new: "hex.EncodeToString(got[:1]) == s.SHA256 {",
+			old: "hex.EncodeToString(got[:]) != sum {", new: "hex.EncodeToString(got[:1]) == sum {",
 		},
 		{
 			name: "missing elements are not noticed",
@@ -110,13 +110,13 @@ func trainFaults() []fault {
 			name: "an evaluation counts one worker's rows",
 			harm: "The reported loss is that of a part of the test set.",
 			file: "train/metrics.go", by: catcher{"train", "TestTallyMerge"},
-			old: "t.loss += o.loss", new: "t.loss += 0 * o.loss",
+			old: "t.Loss += o.Loss", new: "t.Loss += 0 * o.Loss",
 		},
 		{
 			name: "an evaluation adds to the one before",
 			harm: "The metrics at the end are an average over the whole run.",
 			file: "train/evaluate.go", by: catcher{"train", "TestEvaluationIsOfAllRowsOnce"},
-			old: "t.tally, t.scored = tally{task: w.setup.Step.Model.Task}, scored", new: "t.tally.task, t.scored = w.setup.Step.Model.Task, scored",
+			old: "t.tally, t.scored = newTally(task, threshold), scored", new: "if t.scored = scored; t.tally.Weight == 0 {\n\t\tt.tally = newTally(task, threshold)\n\t}",
 		},
 		{
 			name: "an evaluation asks the servers for the version of its own step",
