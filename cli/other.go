@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
@@ -214,5 +214,5 @@ func printHead(c *cobra.Command, j job.Job, f *common, n int, eval bool) error {
 		return err
 	}
 	defer src.Close()
-	return data.Head(c.OutOrStdout(), src, n)
+	return stats.Head(c.OutOrStdout(), src, n)
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/gangline/gangline/data/parse"
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/tensor"
-	"github.com/google/go-cmp/cmp"
 )
 
 // clickInputs are all parts of Criteo-shaped rows.
@@ -196,38 +195,5 @@ func TestReadRows(t *testing.T) {
 				t.Errorf("row %d of %d was read", row, src.Rows())
 			}
 		}
-	}
-}
-
-// TestHead compares the whole text.
-func TestHead(t *testing.T) {
-	text := "1 2:0.5 20:3\n-1\nbad\n1" + strings.Repeat(" 1:1", 1)
-	path := tempFile(t, []byte(text))
-	src := mustOpen(t, Spec{Format: "libsvm", Path: path, MaxBadRows: 1})
-	var got strings.Builder
-	if err := Head(&got, src, 2); err != nil {
-		t.Fatal(err)
-	}
-	want := strings.ReplaceAll(`3 rows, 1 malformed ones skipped
-  PATH:3: column "label": label "bad" is not a finite number
-
-column  kind    dim  entries a row
-label   dense   1    -
-x       ragged  20   any
-
-row 0
-  label  1
-  x      1:0.5 19:3
-
-row 1
-  label  -1
-  x      (none)
-`, "PATH", path)
-	if diff := cmp.Diff(want, got.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	got.Reset()
-	if err := Head(&got, testSource(t, 3, 1), 100); err != nil || strings.Count(got.String(), "... 10 more") != 3 {
-		t.Errorf("%v\n%s", err, &got)
 	}
 }

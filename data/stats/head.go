@@ -1,4 +1,4 @@
-package data
+package stats
 
 import (
 	"fmt"
@@ -6,17 +6,19 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/gangline/gangline/data"
 )
 
 // Head prints the columns of a source and its first n rows, for people. Ids are
 // printed as they are in memory: from 0.
-func Head(w io.Writer, src Source, n int) error {
+func Head(w io.Writer, src data.Source, n int) error {
 	n = max(0, min(n, src.Rows()))
 	rows := make([]int, n)
 	for i := range rows {
 		rows[i] = i
 	}
-	var b Batch
+	var b data.Batch
 	if err := src.Read(rows, &b); err != nil {
 		return fmt.Errorf("data: head: %w", err)
 	}
@@ -26,7 +28,7 @@ func Head(w io.Writer, src Source, n int) error {
 	columns := src.Columns()
 	for _, c := range columns {
 		entries := "-"
-		if c.Kind == RaggedColumn {
+		if c.Kind == data.RaggedColumn {
 			entries = "any"
 			if c.PerRow > 0 {
 				entries = strconv.Itoa(c.PerRow)
@@ -48,8 +50,8 @@ func Head(w io.Writer, src Source, n int) error {
 
 // skipped tells how many rows of the file are not in the source, and why the
 // first few are not.
-func skipped(src Source) string {
-	r, ok := src.(Reporter)
+func skipped(src data.Source) string {
+	r, ok := src.(data.Reporter)
 	if !ok || r.BadRows() == 0 {
 		return ""
 	}
@@ -62,16 +64,16 @@ func skipped(src Source) string {
 }
 
 // show prints one row of a column, cut to a readable length.
-func show(c *Column, spec ColumnSpec, row int) string {
+func show(c *data.Column, spec data.ColumnSpec, row int) string {
 	const most = 16
 	lo, hi := row*spec.Dim, (row+1)*spec.Dim
-	if spec.Kind == RaggedColumn {
+	if spec.Kind == data.RaggedColumn {
 		lo, hi = int(c.Offsets[row]), int(c.Offsets[row+1])
 	}
 	var words []string
 	for i := lo; i < min(hi, lo+most); i++ {
 		v := strconv.FormatFloat(float64(c.Values[i]), 'g', -1, 32)
-		if spec.Kind == RaggedColumn {
+		if spec.Kind == data.RaggedColumn {
 			v = strconv.FormatInt(c.IDs[i], 10) + ":" + v
 		}
 		words = append(words, v)
