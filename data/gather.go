@@ -147,6 +147,9 @@ func newCollector(spec *Spec, r rowReader, s *split.Splitter, p *place) *collect
 func (c *collector) read(r rowReader) error {
 	for end := false; !end; {
 		n := stride
+		if c.fixed { // so that a block ends where a Read does
+			n = min(n, 1<<c.shift-c.chunk.Rows)
+		}
 		if c.spec.Limit > 0 {
 			n = min(n, c.spec.Limit-c.seen)
 		}
@@ -215,6 +218,9 @@ func (c *collector) cut(end bool) error {
 			c.spec.Path, c.chunk.Rows, c.rows, size, cache.BlockMax)
 	}
 	per, at := 1<<c.shift, 0
+	if c.chunk.Rows == per {
+		return c.add(c.chunk.Take(c.specs))
+	}
 	for c.chunk.Rows-at >= per || end && c.chunk.Rows > at {
 		to := min(at+per, c.chunk.Rows)
 		if err := c.add(c.chunk.Slice(c.specs, at, to)); err != nil {

@@ -129,26 +129,35 @@ func (p *criteo) scan(b *rows.Block, text []byte, at, end, n int) (next, appende
 // scanInts reads 13 integers, each with the tab behind it.
 func (p *criteo) scanInts(text []byte, i int, nums *[CriteoNums]float32) (next int, ok bool) {
 	for f := range nums {
-		c := text[i]
-		if c == '\t' {
-			nums[f] = 0
-			i++
+		w := number.Word(text, i)
+		n := number.First(number.NonDigits(w))
+		if n == 0 {
+			if i, ok = p.scanOther(text, i, &nums[f]); !ok {
+				return 0, false
+			}
 			continue
 		}
-		if c == '-' { // below 0: numeric makes 0 of it
-			i++
-		}
-		v, n := number.Digits(text, i)
-		if i += n; n == 0 || n > 15 || text[i] != '\t' {
-			return 0, false
+		v := number.Leading(w, n)
+		if i += n; text[i] != '\t' {
+			return 0, false // a longer one, or no integer
 		}
 		i++
-		if c == '-' {
-			v = 0
-		}
 		nums[f] = p.numeric(v)
 	}
 	return i, true
+}
+
+// scanOther reads what stands for an integer and begins with no digit: nothing, or a
+// number below 0, of which numeric makes 0.
+func (p *criteo) scanOther(text []byte, i int, num *float32) (next int, ok bool) {
+	*num = 0
+	if text[i] == '-' {
+		_, n := number.Digits(text, i+1)
+		if i += 1 + n; n == 0 || n > 15 {
+			return 0, false
+		}
+	}
+	return i + 1, text[i] == '\t'
 }
 
 // scanCats reads 26 categories, the first 25 with the tab behind them, the last with
@@ -158,13 +167,13 @@ func (p *criteo) scanCats(text []byte, i int, cats *[CriteoCats]int32) (next int
 		c := text[i]
 		cats[f] = p.missing[f]
 		if c > '\r' {
-			v, ok := number.Hex8(text, i)
-			if !ok {
+			w := number.Word(text, i)
+			if number.NonHex(w) != 0 {
 				return 0, false
 			}
 			i += 8
 			c = text[i]
-			cats[f] = p.id(f, v)
+			cats[f] = p.id(f, number.HexWord(w))
 		}
 		if i++; c != '\t' && f < CriteoCats-1 {
 			return 0, false

@@ -114,7 +114,12 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		if c < '0' {
 			continue // another space, or the line end
 		}
-		index, n := number.Digits(text, i)
+		w := number.Word(text, i)
+		n := number.First(number.NonDigits(w))
+		index := number.Leading(w, max(n, 1))
+		if n == 8 {
+			index, n = number.Digits(text, i)
+		}
 		i += n
 		id := index - p.base
 		if n == 0 || n > 15 || text[i] != ':' || id >= p.beyond {
@@ -124,7 +129,9 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		value := float32(1)
 		if text[i] == '1' && text[i+1] <= ' ' {
 			i++
-		} else if value, i, ok = p.scanValue(text, i); !ok {
+		} else if value, next, ok = p.tens.Prefix(text, i); ok {
+			i = next
+		} else if value, i, ok = scanValue(text, i); !ok {
 			return 0, false
 		}
 		if k == len(ids) || k == len(values) {
@@ -154,11 +161,8 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 	return i + 1, true
 }
 
-// scanValue reads a number up to a space or line end.
-func (p *libsvm) scanValue(text []byte, i int) (v float32, next int, ok bool) {
-	if v, next, ok = p.tens.Prefix(text, i); ok {
-		return v, next, ok
-	}
+// scanValue reads a number that is not plain, up to a space or line end.
+func scanValue(text []byte, i int) (v float32, next int, ok bool) {
 	next = i
 	for text[next] > ' ' {
 		next++

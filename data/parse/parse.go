@@ -23,7 +23,7 @@ const (
 	// MaxLine is the longest line of a text file, in bytes.
 	MaxLine = 64 << 20
 	// pieceBytes is what is read from a file at once.
-	pieceBytes = 512 << 10
+	pieceBytes = 256 << 10
 	// minRead is the room below which a piece is not worth another read.
 	minRead = 64 << 10
 )

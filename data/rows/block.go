@@ -110,6 +110,40 @@ func (b *Block) Slice(specs []ColumnSpec, lo, hi int) *Block {
 	return out
 }
 
+// Take returns all rows as a block of their own and leaves b empty. Arrays that are
+// nearly full are handed over, not copied, and b gets new ones of about that size.
+func (b *Block) Take(specs []ColumnSpec) *Block {
+	out := &Block{Rows: b.Rows, Columns: make([]Packed, len(b.Columns))}
+	for i := range b.Columns {
+		from, to, ragged := &b.Columns[i], &out.Columns[i], specs[i].Kind == RaggedColumn
+		if from.Offsets != nil {
+			to.Offsets = handed(&from.Offsets)
+		}
+		if ragged {
+			to.IDs = handed(&from.IDs)
+		}
+		if from.Bytes != nil {
+			to.Bytes, to.Table = handed(&from.Bytes), from.Table
+			continue
+		}
+		if len(from.Values) > 0 && !(ragged && allOnes(from.Values)) {
+			to.Values = handed(&from.Values)
+		}
+	}
+	b.Reset(specs)
+	return out
+}
+
+// handed takes an array over, or a copy of it where it has much room left.
+func handed[T any](s *[]T) []T {
+	out := *s
+	if cap(out)-len(out) > len(out)/8 {
+		return slices.Clone(out)
+	}
+	*s = make([]T, 0, len(out)+len(out)/32)
+	return out
+}
+
 func allOnes(s []float32) bool {
 	for _, v := range s {
 		if v != 1 {

@@ -94,6 +94,14 @@ func TestBlocks(t *testing.T) {
 		if diff := cmp.Diff(want, all(&joined), cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("appended again:\n%s", diff)
 		}
+		var taken Block
+		taken.Reset(specs)
+		for range 3 { // the second and third time into the arrays that Take leaves
+			taken.Append(specs, &whole, 0, n)
+			if diff := cmp.Diff(want, all(taken.Take(specs)), cmpopts.EquateEmpty()); diff != "" || taken.Rows != 0 {
+				t.Fatalf("taken, %d left:\n%s", taken.Rows, diff)
+			}
+		}
 		drop := r.IntN(n + 1)
 		joined.Drop(specs, drop)
 		joined.Truncate(specs, joined.Rows)

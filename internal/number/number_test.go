@@ -151,7 +151,8 @@ func TestWords(t *testing.T) {
 		}
 		b := rapid.SliceOfN(rapid.SampledFrom([]byte("0123456789abcdefABCDEF/:@G`g\x00\xb0\xff")), 8, 8).Draw(t, "hex")
 		hex, err := strconv.ParseUint(string(b), 16, 64)
-		if got, ok := number.Hex8(padded(string(b)), 0); ok != (err == nil) || ok && got != hex {
+		w := number.Word(b, 0)
+		if got, ok := number.HexWord(w), number.NonHex(w) == 0; ok != (err == nil) || ok && got != hex {
 			t.Fatalf("%q: %x, %v; strconv has %x, %v", b, got, ok, hex, err)
 		}
 	})

@@ -99,14 +99,20 @@ func (c *column) fill() (more bool, err error) {
 	}
 }
 
-// peek returns the next value; ok is false after the last.
+// peek returns the next value; ok is false after the last. The library does not
+// look at the type of a value that it is asked for, and reads where there is
+// nothing if it is another.
 func (c *column) peek() (v parquet.Value, ok bool, err error) {
 	if c.at == c.n {
 		if ok, err = c.fill(); !ok {
 			return v, false, err
 		}
 	}
-	return c.buf[c.at], true, nil
+	v = c.buf[c.at]
+	if !v.IsNull() && v.Kind() != parquet.Kind(c.leaf.element.Type.V) {
+		return v, false, fmt.Errorf("the data are damaged: a value of type %s where the schema has %s", v.Kind(), c.leaf.element.Type.V)
+	}
+	return v, true, nil
 }
 
 // row appends the next row to a column.

@@ -190,6 +190,29 @@ func TestPageUnpacker(t *testing.T) {
 	})
 }
 
+// A footer that gives a column another type than its pages have is an error,
+// whatever that type is: the library would read where there is nothing.
+func TestTypes(t *testing.T) {
+	content := writeParquet(t, &parquet.Uncompressed, 1)
+	for i := range 6 {
+		for kind := format.Boolean; kind <= format.FixedLenByteArray; kind++ {
+			r, err := open(content)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := r.columns[i].leaf.element
+			if e.Type.V == kind {
+				continue
+			}
+			e.Type.V = kind
+			var b table.Block
+			if err := r.Read(&b, 4); err == nil || !strings.Contains(err.Error(), "where the schema has "+kind.String()) {
+				t.Errorf("column %s as %s: %v", r.columns[i].name, kind, err)
+			}
+		}
+	}
+}
+
 // Lists of Thrift are not believed before there are as many bytes.
 func TestThriftSize(t *testing.T) {
 	tests := map[string]struct {
