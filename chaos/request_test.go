@@ -102,7 +102,7 @@ func TestWrongRequests(t *testing.T) {
 		{"trace without a directory", 2, `--trace \S+: there is no directory`, []string{"train", good, "--set", none, "--trace", b.path("none/trace.json")}},
 		{"eval without a checkpoint", 2, `job: checkpoint.dir: is missing`, []string{"eval", good, "--set", none}},
 		{"eval of nothing", 1, `checkpoint: no usable checkpoint in \S*folder`, []string{"eval", good, "--set", none, "--checkpoint", b.path("folder")}},
-		{"bad row", 1, `worker [01]: data.train: data: \S*bad.svm:1234: value "nope" of index 2 is not a finite number\n$`, []string{"train", good, "--set", none, "--set", "data.train.path=bad.svm"}},
+		{"bad row", 1, `worker [01]: data.train: data: \S*bad.svm:1234: column "entry 2": value "nope" of index 2 is not a finite number\n$`, []string{"train", good, "--set", none, "--set", "data.train.path=bad.svm"}},
 		{"bad row, servers", 1, `worker [01]: data.train: data: \S*bad.svm:1234: `, []string{"train", ps, "--set", none, "--set", "data.train.path=bad.svm"}},
 		{"bad row, eval", 1, `worker [01]: data.eval: data: \S*bad.svm:1234: `, []string{"train", ps, "--set", none, "--set", "data.eval.path=bad.svm"}},
 		{"no rows", 1, `worker [01]: data.train: .*empty.svm.*no rows`, []string{"train", ps, "--set", none, "--set", "data.train.path=empty.svm"}},
