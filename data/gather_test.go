@@ -357,8 +357,8 @@ func TestRejects(t *testing.T) {
 		t.Errorf("%d rows, %d bad", src.Rows(), src.(Reporter).BadRows())
 	}
 	want := []rejects.Row{
-		{spec.Path, 2, "label", `label "bad" is not a finite number`, "bad 1:1"},
-		{spec.Path, 4, "entry 1", `value "x" of index 3 is not a finite number`, "1 3:x"},
+		{File: spec.Path, Line: 2, Column: "label", Reason: `label "bad" is not a finite number`, Text: "bad 1:1"},
+		{File: spec.Path, Line: 4, Column: "entry 1", Reason: `value "x" of index 3 is not a finite number`, Text: "1 3:x"},
 	}
 	read := func() (all []rejects.Row) {
 		text, err := os.ReadFile(path)
