@@ -2,6 +2,8 @@ package data
 
 import (
 	"fmt"
+
+	"github.com/gangline/gangline/data/rejects"
 )
 
 // maxBadSamples is the number of bad rows that a source remembers.
@@ -12,7 +14,7 @@ type badRows struct {
 	count, limit int
 	share        float64 // above 0: instead of limit, of all rows
 	samples      []RowError
-	rejects      *rejects
+	rejects      *rejects.File
 }
 
 // BadRows returns how many rows of the file were skipped because they are
@@ -27,7 +29,7 @@ func (b *badRows) add(e *RowError) error { return b.addRaw(e, nil) }
 
 // addRaw is add for a row whose text is known.
 func (b *badRows) addRaw(e *RowError, raw []byte) error {
-	b.rejects.add(e, raw)
+	b.rejects.Add(e, raw)
 	if b.share == 0 && b.count == b.limit {
 		if b.limit > 0 {
 			return fmt.Errorf("data: more than %d bad rows; the last: %w", b.limit, e)

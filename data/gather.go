@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/rejects"
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/data/split"
 )
@@ -51,14 +52,14 @@ func gather(spec *Spec, open opener) (src Source, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rejected, err := newRejects(spec.Rejects)
+	rejected, err := rejects.Create(spec.Rejects)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	g := newCollector(spec, r, s, p)
 	g.bad.rejects = rejected
 	g.where, _ = c.(named)
-	err = errors.Join(g.read(r), c.Close(), rejected.close())
+	err = errors.Join(g.read(r), c.Close(), rejected.Close())
 	return g.finish(r, err)
 }
 

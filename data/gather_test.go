@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/rejects"
 	"github.com/gangline/gangline/data/split"
 )
 
@@ -355,17 +356,17 @@ func TestRejects(t *testing.T) {
 	if src.Rows() != 3 || src.(Reporter).BadRows() != 2 {
 		t.Errorf("%d rows, %d bad", src.Rows(), src.(Reporter).BadRows())
 	}
-	want := []reject{
-		{spec.Path, 2, "label", `label "bad" is not a finite number`, "bad 1:1"},
-		{spec.Path, 4, "entry 1", `value "x" of index 3 is not a finite number`, "1 3:x"},
+	want := []rejects.Row{
+		{File: spec.Path, Line: 2, Column: "label", Reason: `label "bad" is not a finite number`, Text: "bad 1:1"},
+		{File: spec.Path, Line: 4, Column: "entry 1", Reason: `value "x" of index 3 is not a finite number`, Text: "1 3:x"},
 	}
-	read := func() (all []reject) {
+	read := func() (all []rejects.Row) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for line := range bytes.Lines(text) {
-			var r reject
+			var r rejects.Row
 			if err := json.Unmarshal(line, &r); err != nil {
 				t.Fatal(err)
 			}
@@ -384,10 +385,10 @@ func TestRejects(t *testing.T) {
 	if _, err := Open(spec); err == nil || len(read()) != 1 {
 		t.Errorf("none allowed: %v, %d in the file", err, len(read()))
 	}
-	spec.MaxBadShare, spec.Path = .99999, tempFile(t, []byte("1 1:1\n"+strings.Repeat("x\n", rejectsMax+5)))
+	spec.MaxBadShare, spec.Path = .99999, tempFile(t, []byte("1 1:1\n"+strings.Repeat("x\n", rejects.Max+5)))
 	mustOpen(t, spec)
-	if n := len(read()); n != rejectsMax {
-		t.Errorf("%d rejects, the limit is %d", n, rejectsMax)
+	if n := len(read()); n != rejects.Max {
+		t.Errorf("%d rejects, the limit is %d", n, rejects.Max)
 	}
 	spec.Rejects = filepath.Join(t.TempDir(), "absent", "rejects")
 	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "rejects") {

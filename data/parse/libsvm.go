@@ -110,36 +110,47 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 	k, last, ascending := start, int64(-1), true
 	for text[i] == ' ' {
 		i++
-		c := text[i]
-		if c < '0' {
-			continue // another space, or the line end
-		}
 		w := number.Word(text, i)
 		n := number.First(number.NonDigits(w))
-		index := number.Leading(w, max(n, 1))
-		if n == 8 {
+		index := number.Leading(w, n)
+		switch n {
+		case 0:
+			continue // another space, the line end, or what does not belong here
+		case 8:
 			index, n = number.Digits(text, i)
 		}
 		i += n
 		id := index - p.base
-		if n == 0 || n > 15 || text[i] != ':' || id >= p.beyond {
+		if text[i] != ':' || id >= p.beyond || n > 15 {
 			return 0, false
 		}
 		i++
-		value := float32(1)
-		if text[i] == '1' && text[i+1] <= ' ' {
+		// A value is mostly 1, or up to 7 digits and a point. Those are read here: a call
+		// costs as much as reading them.
+		var value float32
+		w = number.Word(text, i)
+		marks := number.NonDigits(w)
+		point, end := number.First(marks), number.First(marks&(marks-1))
+		switch {
+		case number.Byte(w, point) == '.' && end > 1 && text[i+end] <= ' ':
+			value = p.tens.Short(number.Pointed(w, point, end), end-point-1)
+			i += end
+		case text[i] == '1' && text[i+1] <= ' ':
+			value = 1
 			i++
-		} else if value, next, ok = p.tens.Prefix(text, i); ok {
-			i = next
-		} else if value, i, ok = scanValue(text, i); !ok {
-			return 0, false
+		default:
+			if value, i, ok = p.scanValue(text, i); !ok {
+				return 0, false
+			}
 		}
 		if k == len(ids) || k == len(values) {
 			x.IDs, x.Values = slices.Grow(ids[:k], k+64), slices.Grow(values[:k], k+64)
 			ids, values = x.IDs[:cap(x.IDs)], x.Values[:cap(x.Values)]
 		}
 		ids[k], values[k] = int32(id), value
-		ascending = ascending && int64(id) > last
+		if int64(id) <= last {
+			ascending = false
+		}
 		last = int64(id)
 		k++
 	}
@@ -161,8 +172,11 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 	return i + 1, true
 }
 
-// scanValue reads a number that is not plain, up to a space or line end.
-func scanValue(text []byte, i int) (v float32, next int, ok bool) {
+// scanValue reads a number of any form, up to a space or line end.
+func (p *libsvm) scanValue(text []byte, i int) (v float32, next int, ok bool) {
+	if v, next, ok = p.tens.Prefix(text, i); ok {
+		return v, next, ok
+	}
 	next = i
 	for text[next] > ' ' {
 		next++

@@ -38,6 +38,17 @@ func Leading(w uint64, n int) uint64 {
 	return eight((w ^ zeros) << ((8 - n) * 8 & 63))
 }
 
+// Byte is the byte of a word at k, or for 8 its first.
+func Byte(w uint64, k int) byte { return byte(w >> (k * 8 & 63)) }
+
+// Pointed is the number that the first end bytes of a word are, without the point
+// that they have at point; end is 2 to 8.
+func Pointed(w uint64, point, end int) uint64 {
+	low := uint64(1)<<(point*8&63) - 1
+	d := w ^ zeros
+	return eight((d&low | d>>8&^low) << ((9 - end) * 8 & 63))
+}
+
 // digits8 returns the digits that a word begins with, as a number, and how many.
 func digits8(w uint64) (v uint64, n int) {
 	if n = First(NonDigits(w)); n == 0 {
@@ -80,6 +91,10 @@ type Powers struct {
 	narrow [16]float32
 }
 
+// Short is m divided by 10^k, for m below 2^24 and k up to 10: both are exact in
+// float32, so the quotient is rounded once.
+func (p *Powers) Short(m uint64, k int) float32 { return float32(int32(m)) / p.narrow[k&15] }
+
 // NewPowers returns the powers.
 func NewPowers() *Powers {
 	p := new(Powers)
@@ -95,12 +110,11 @@ func NewPowers() *Powers {
 // still be a number: ok is false and the caller asks Float. s reaches Pad bytes
 // beyond i.
 func (p *Powers) Prefix(s []byte, i int) (f float32, next int, ok bool) {
-	// Signs come as they please: nothing here branches on them.
-	sign := 0
+	sign := uint32(0)
 	if s[i] == '-' {
-		sign = 1
+		sign = 1 << 31
+		i++
 	}
-	i += sign
 	w := Word(s, i)
 	d := w ^ zeros
 	other := NonDigits(w)
@@ -130,8 +144,7 @@ func (p *Powers) Prefix(s []byte, i int) (f float32, next int, ok bool) {
 		}
 	}
 	if mant < 1<<24 && fraction <= 10 {
-		// Both are exact in float32, so their quotient is rounded once.
-		f = float32(int32(mant)) / p.narrow[fraction&15]
+		f = p.Short(mant, fraction)
 	} else {
 		v := float64(mant) / p.wide[fraction&15]
 		if math.Float64bits(v)&lowBits == halfWay {
@@ -139,7 +152,7 @@ func (p *Powers) Prefix(s []byte, i int) (f float32, next int, ok bool) {
 		}
 		f = float32(v)
 	}
-	return math.Float32frombits(math.Float32bits(f) | uint32(sign)<<31), i, true
+	return math.Float32frombits(math.Float32bits(f) | sign), i, true
 }
 
 // long goes on with a fraction that fills the first word.
