@@ -126,7 +126,7 @@ func (b *Block) Take(specs []ColumnSpec) *Block {
 			to.Bytes, to.Table = handed(&from.Bytes), from.Table
 			continue
 		}
-		if len(from.Values) > 0 && !(ragged && allOnes(from.Values)) {
+		if len(from.Values) > 0 && (!ragged || !allOnes(from.Values)) {
 			to.Values = handed(&from.Values)
 		}
 	}
