@@ -43,9 +43,6 @@ func elements(g *generator) {
 	g.loop("sqrtAVX", "√x", x, nil, func(v values) vec { return g.sqrt(v.in[0]) })
 	g.loop("rsqrtAVX", "1/√x", x, nil, func(v values) vec { return g.div(g.load(g.constant(1)), g.sqrt(v.in[0])) })
 	g.loop("reluAVX", "x, but 0 where x <= 0", x, nil, func(v values) vec { return g.relu(v.in[0]) })
-	g.loop("addReluAVX", "a + b, but 0 where that is <= 0", []string{"a", "b"}, nil, func(v values) vec {
-		return g.relu(g.add(v.in[0], v.in[1]))
-	})
 	g.loop("leakyReluAVX", "x where x > 0, else alpha·x", x, alpha, func(v values) vec {
 		x := v.in[0]
 		return g.choose(g.compare(above, x, g.constant(0)), x, g.mul(x, v.scalars[0]))

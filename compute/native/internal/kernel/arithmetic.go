@@ -151,17 +151,6 @@ func relu[T tensor.Float](out, x []T) {
 	}
 }
 
-func addRelu[T tensor.Float](out, a, b []T) {
-	a, b = a[:len(out)], b[:len(out)]
-	for i := range out {
-		v := a[i] + b[i]
-		if v <= 0 {
-			v = 0
-		}
-		out[i] = v
-	}
-}
-
 func leakyRelu[T tensor.Float](out, x []T, alpha T) {
 	x = x[:len(out)]
 	for i := range out {

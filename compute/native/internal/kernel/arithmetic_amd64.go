@@ -89,11 +89,6 @@ func rsqrtAVX(out *float32, x *float32, n int)
 //go:noescape
 func reluAVX(out *float32, x *float32, n int)
 
-// addReluAVX is out = a + b, but 0 where that is <= 0, for n elements.
-//
-//go:noescape
-func addReluAVX(out *float32, a *float32, b *float32, n int)
-
 // leakyReluAVX is out = x where x > 0, else alpha·x, for n elements.
 //
 //go:noescape
@@ -233,11 +228,6 @@ func rsqrtAVX64(out *float64, x *float64, n int)
 //
 //go:noescape
 func reluAVX64(out *float64, x *float64, n int)
-
-// addReluAVX64 is out = a + b, but 0 where that is <= 0, for n elements.
-//
-//go:noescape
-func addReluAVX64(out *float64, a *float64, b *float64, n int)
 
 // leakyReluAVX64 is out = x where x > 0, else alpha·x, for n elements.
 //

@@ -2219,67 +2219,6 @@ done:
 	VZEROUPPER
 	RET
 
-// func addReluAVX(out *float32, a *float32, b *float32, n int)
-// Requires: AVX
-TEXT ·addReluAVX(SB), NOSPLIT, $0-32
-	MOVQ out+0(FP), AX
-	MOVQ a+8(FP), CX
-	MOVQ b+16(FP), DX
-	MOVQ n+24(FP), BX
-	XORQ SI, SI
-	MOVQ BX, DI
-	ANDQ $-8, DI
-	JZ   tail
-
-loop:
-	VMOVUPS (CX)(SI*4), Y0
-	VMOVUPS (DX)(SI*4), Y1
-	VADDPS  Y1, Y0, Y0
-	VCMPPS  $0x12, k00000000<>+0(SB), Y0, Y1
-	VANDNPS Y0, Y1, Y0
-	VMOVUPS Y0, (AX)(SI*4)
-	ADDQ    $0x08, SI
-	CMPQ    SI, DI
-	JNE     loop
-
-tail:
-	SUBQ         SI, BX
-	JZ           done
-	MOVQ         BX, DI
-	NEGQ         DI
-	LEAQ         masks4<>+0(SB), R8
-	VMOVUPS      32(R8)(DI*4), Y0
-	VMASKMOVPS   (CX)(SI*4), Y0, Y1
-	VMASKMOVPS   (DX)(SI*4), Y0, Y0
-	VADDPS       Y0, Y1, Y0
-	VCMPPS       $0x12, k00000000<>+0(SB), Y0, Y1
-	VANDNPS      Y0, Y1, Y0
-	LEAQ         (AX)(SI*4), AX
-	VMOVAPS      Y0, Y1
-	VMOVAPS      X0, X0
-	TESTB        $0x04, BL
-	JZ           skip39_4
-	VMOVUPS      X0, (AX)
-	VEXTRACTF128 $0x01, Y1, X0
-	ADDQ         $0x10, AX
-
-skip39_4:
-	TESTB   $0x02, BL
-	JZ      skip39_2
-	VMOVLPS X0, (AX)
-	VSHUFPS $0xee, X0, X0, X0
-	ADDQ    $0x08, AX
-
-skip39_2:
-	TESTB  $0x01, BL
-	JZ     skip39_1
-	VMOVSS X0, (AX)
-
-skip39_1:
-done:
-	VZEROUPPER
-	RET
-
 // func leakyReluAVX(out *float32, x *float32, n int, alpha float32)
 // Requires: AVX
 TEXT ·leakyReluAVX(SB), NOSPLIT, $0-28
@@ -2317,24 +2256,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, DL
-	JZ           skip40_4
+	JZ           skip39_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip40_4:
+skip39_4:
 	TESTB   $0x02, DL
-	JZ      skip40_2
+	JZ      skip39_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip40_2:
+skip39_2:
 	TESTB  $0x01, DL
-	JZ     skip40_1
+	JZ     skip39_1
 	VMOVSS X0, (AX)
 
-skip40_1:
+skip39_1:
 done:
 	VZEROUPPER
 	RET
@@ -2376,24 +2315,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip41_4
+	JZ           skip40_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip41_4:
+skip40_4:
 	TESTB   $0x02, BL
-	JZ      skip41_2
+	JZ      skip40_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip41_2:
+skip40_2:
 	TESTB  $0x01, BL
-	JZ     skip41_1
+	JZ     skip40_1
 	VMOVSS X0, (AX)
 
-skip41_1:
+skip40_1:
 done:
 	VZEROUPPER
 	RET
@@ -2438,24 +2377,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip42_4
+	JZ           skip41_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip42_4:
+skip41_4:
 	TESTB   $0x02, BL
-	JZ      skip42_2
+	JZ      skip41_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip42_2:
+skip41_2:
 	TESTB  $0x01, BL
-	JZ     skip42_1
+	JZ     skip41_1
 	VMOVSS X0, (AX)
 
-skip42_1:
+skip41_1:
 done:
 	VZEROUPPER
 	RET
@@ -2501,24 +2440,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip43_4
+	JZ           skip42_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip43_4:
+skip42_4:
 	TESTB   $0x02, BL
-	JZ      skip43_2
+	JZ      skip42_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip43_2:
+skip42_2:
 	TESTB  $0x01, BL
-	JZ     skip43_1
+	JZ     skip42_1
 	VMOVSS X0, (AX)
 
-skip43_1:
+skip42_1:
 done:
 	VZEROUPPER
 	RET
@@ -2564,24 +2503,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip44_4
+	JZ           skip43_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip44_4:
+skip43_4:
 	TESTB   $0x02, BL
-	JZ      skip44_2
+	JZ      skip43_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip44_2:
+skip43_2:
 	TESTB  $0x01, BL
-	JZ     skip44_1
+	JZ     skip43_1
 	VMOVSS X0, (AX)
 
-skip44_1:
+skip43_1:
 done:
 	VZEROUPPER
 	RET
@@ -2623,24 +2562,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip45_4
+	JZ           skip44_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip45_4:
+skip44_4:
 	TESTB   $0x02, BL
-	JZ      skip45_2
+	JZ      skip44_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip45_2:
+skip44_2:
 	TESTB  $0x01, BL
-	JZ     skip45_1
+	JZ     skip44_1
 	VMOVSS X0, (AX)
 
-skip45_1:
+skip44_1:
 done:
 	VZEROUPPER
 	RET
@@ -2683,24 +2622,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip46_4
+	JZ           skip45_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip46_4:
+skip45_4:
 	TESTB   $0x02, BL
-	JZ      skip46_2
+	JZ      skip45_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip46_2:
+skip45_2:
 	TESTB  $0x01, BL
-	JZ     skip46_1
+	JZ     skip45_1
 	VMOVSS X0, (AX)
 
-skip46_1:
+skip45_1:
 done:
 	VZEROUPPER
 	RET
@@ -2743,24 +2682,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip47_4
+	JZ           skip46_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip47_4:
+skip46_4:
 	TESTB   $0x02, BL
-	JZ      skip47_2
+	JZ      skip46_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip47_2:
+skip46_2:
 	TESTB  $0x01, BL
-	JZ     skip47_1
+	JZ     skip46_1
 	VMOVSS X0, (AX)
 
-skip47_1:
+skip46_1:
 done:
 	VZEROUPPER
 	RET
@@ -2811,24 +2750,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, SI
-	JZ           skip48_4
+	JZ           skip47_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip48_4:
+skip47_4:
 	TESTB   $0x02, SI
-	JZ      skip48_2
+	JZ      skip47_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip48_2:
+skip47_2:
 	TESTB  $0x01, SI
-	JZ     skip48_1
+	JZ     skip47_1
 	VMOVSS X0, (AX)
 
-skip48_1:
+skip47_1:
 done:
 	VZEROUPPER
 	RET
@@ -2871,24 +2810,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip49_4
+	JZ           skip48_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip49_4:
+skip48_4:
 	TESTB   $0x02, BL
-	JZ      skip49_2
+	JZ      skip48_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip49_2:
+skip48_2:
 	TESTB  $0x01, BL
-	JZ     skip49_1
+	JZ     skip48_1
 	VMOVSS X0, (AX)
 
-skip49_1:
+skip48_1:
 done:
 	VZEROUPPER
 	RET
@@ -2940,24 +2879,24 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x04, BL
-	JZ           skip50_4
+	JZ           skip49_4
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip50_4:
+skip49_4:
 	TESTB   $0x02, BL
-	JZ      skip50_2
+	JZ      skip49_2
 	VMOVLPS X0, (AX)
 	VSHUFPS $0xee, X0, X0, X0
 	ADDQ    $0x08, AX
 
-skip50_2:
+skip49_2:
 	TESTB  $0x01, BL
-	JZ     skip50_1
+	JZ     skip49_1
 	VMOVSS X0, (AX)
 
-skip50_1:
+skip49_1:
 done:
 	VZEROUPPER
 	RET
@@ -3002,17 +2941,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip51_2
+	JZ           skip50_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip51_2:
+skip50_2:
 	TESTB  $0x01, BL
-	JZ     skip51_1
+	JZ     skip50_1
 	VMOVSD X0, (AX)
 
-skip51_1:
+skip50_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3046,17 +2985,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip52_2
+	JZ           skip51_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip52_2:
+skip51_2:
 	TESTB  $0x01, CL
-	JZ     skip52_1
+	JZ     skip51_1
 	VMOVSD X0, (AX)
 
-skip52_1:
+skip51_1:
 done1:
 	VZEROUPPER
 	RET
@@ -3090,17 +3029,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip53_2
+	JZ           skip52_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip53_2:
+skip52_2:
 	TESTB  $0x01, DL
-	JZ     skip53_1
+	JZ     skip52_1
 	VMOVSD X0, (AX)
 
-skip53_1:
+skip52_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3145,17 +3084,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip54_2
+	JZ           skip53_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip54_2:
+skip53_2:
 	TESTB  $0x01, BL
-	JZ     skip54_1
+	JZ     skip53_1
 	VMOVSD X0, (AX)
 
-skip54_1:
+skip53_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3189,17 +3128,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip55_2
+	JZ           skip54_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip55_2:
+skip54_2:
 	TESTB  $0x01, CL
-	JZ     skip55_1
+	JZ     skip54_1
 	VMOVSD X0, (AX)
 
-skip55_1:
+skip54_1:
 done1:
 	VZEROUPPER
 	RET
@@ -3233,17 +3172,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip56_2
+	JZ           skip55_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip56_2:
+skip55_2:
 	TESTB  $0x01, DL
-	JZ     skip56_1
+	JZ     skip55_1
 	VMOVSD X0, (AX)
 
-skip56_1:
+skip55_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3288,17 +3227,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip57_2
+	JZ           skip56_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip57_2:
+skip56_2:
 	TESTB  $0x01, BL
-	JZ     skip57_1
+	JZ     skip56_1
 	VMOVSD X0, (AX)
 
-skip57_1:
+skip56_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3332,17 +3271,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip58_2
+	JZ           skip57_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip58_2:
+skip57_2:
 	TESTB  $0x01, CL
-	JZ     skip58_1
+	JZ     skip57_1
 	VMOVSD X0, (AX)
 
-skip58_1:
+skip57_1:
 done1:
 	VZEROUPPER
 	RET
@@ -3376,17 +3315,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip59_2
+	JZ           skip58_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip59_2:
+skip58_2:
 	TESTB  $0x01, DL
-	JZ     skip59_1
+	JZ     skip58_1
 	VMOVSD X0, (AX)
 
-skip59_1:
+skip58_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3431,17 +3370,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip60_2
+	JZ           skip59_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip60_2:
+skip59_2:
 	TESTB  $0x01, BL
-	JZ     skip60_1
+	JZ     skip59_1
 	VMOVSD X0, (AX)
 
-skip60_1:
+skip59_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3475,17 +3414,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip61_2
+	JZ           skip60_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip61_2:
+skip60_2:
 	TESTB  $0x01, CL
-	JZ     skip61_1
+	JZ     skip60_1
 	VMOVSD X0, (AX)
 
-skip61_1:
+skip60_1:
 done1:
 	VZEROUPPER
 	RET
@@ -3519,17 +3458,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip62_2
+	JZ           skip61_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip62_2:
+skip61_2:
 	TESTB  $0x01, DL
-	JZ     skip62_1
+	JZ     skip61_1
 	VMOVSD X0, (AX)
 
-skip62_1:
+skip61_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3582,17 +3521,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip63_2
+	JZ           skip62_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip63_2:
+skip62_2:
 	TESTB  $0x01, BL
-	JZ     skip63_1
+	JZ     skip62_1
 	VMOVSD X0, (AX)
 
-skip63_1:
+skip62_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3634,17 +3573,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip64_2
+	JZ           skip63_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip64_2:
+skip63_2:
 	TESTB  $0x01, CL
-	JZ     skip64_1
+	JZ     skip63_1
 	VMOVSD X0, (AX)
 
-skip64_1:
+skip63_1:
 done1:
 	VZEROUPPER
 	RET
@@ -3686,17 +3625,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip65_2
+	JZ           skip64_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip65_2:
+skip64_2:
 	TESTB  $0x01, DL
-	JZ     skip65_1
+	JZ     skip64_1
 	VMOVSD X0, (AX)
 
-skip65_1:
+skip64_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3749,17 +3688,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip66_2
+	JZ           skip65_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip66_2:
+skip65_2:
 	TESTB  $0x01, BL
-	JZ     skip66_1
+	JZ     skip65_1
 	VMOVSD X0, (AX)
 
-skip66_1:
+skip65_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3801,17 +3740,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip67_2
+	JZ           skip66_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip67_2:
+skip66_2:
 	TESTB  $0x01, CL
-	JZ     skip67_1
+	JZ     skip66_1
 	VMOVSD X0, (AX)
 
-skip67_1:
+skip66_1:
 done1:
 	VZEROUPPER
 	RET
@@ -3853,17 +3792,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip68_2
+	JZ           skip67_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip68_2:
+skip67_2:
 	TESTB  $0x01, DL
-	JZ     skip68_1
+	JZ     skip67_1
 	VMOVSD X0, (AX)
 
-skip68_1:
+skip67_1:
 done2:
 	VZEROUPPER
 	RET
@@ -3910,17 +3849,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip69_2
+	JZ           skip68_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip69_2:
+skip68_2:
 	TESTB  $0x01, BL
-	JZ     skip69_1
+	JZ     skip68_1
 	VMOVSD X0, (AX)
 
-skip69_1:
+skip68_1:
 done0:
 	VZEROUPPER
 	RET
@@ -3956,17 +3895,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip70_2
+	JZ           skip69_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip70_2:
+skip69_2:
 	TESTB  $0x01, CL
-	JZ     skip70_1
+	JZ     skip69_1
 	VMOVSD X0, (AX)
 
-skip70_1:
+skip69_1:
 done1:
 	VZEROUPPER
 	RET
@@ -4002,17 +3941,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip71_2
+	JZ           skip70_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip71_2:
+skip70_2:
 	TESTB  $0x01, DL
-	JZ     skip71_1
+	JZ     skip70_1
 	VMOVSD X0, (AX)
 
-skip71_1:
+skip70_1:
 done2:
 	VZEROUPPER
 	RET
@@ -4065,17 +4004,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip72_2
+	JZ           skip71_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip72_2:
+skip71_2:
 	TESTB  $0x01, BL
-	JZ     skip72_1
+	JZ     skip71_1
 	VMOVSD X0, (AX)
 
-skip72_1:
+skip71_1:
 done0:
 	VZEROUPPER
 	RET
@@ -4111,17 +4050,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip73_2
+	JZ           skip72_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip73_2:
+skip72_2:
 	TESTB  $0x01, CL
-	JZ     skip73_1
+	JZ     skip72_1
 	VMOVSD X0, (AX)
 
-skip73_1:
+skip72_1:
 done1:
 	VZEROUPPER
 	RET
@@ -4157,17 +4096,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip74_2
+	JZ           skip73_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip74_2:
+skip73_2:
 	TESTB  $0x01, DL
-	JZ     skip74_1
+	JZ     skip73_1
 	VMOVSD X0, (AX)
 
-skip74_1:
+skip73_1:
 done2:
 	VZEROUPPER
 	RET
@@ -4214,17 +4153,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip75_2
+	JZ           skip74_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip75_2:
+skip74_2:
 	TESTB  $0x01, BL
-	JZ     skip75_1
+	JZ     skip74_1
 	VMOVSD X0, (AX)
 
-skip75_1:
+skip74_1:
 done0:
 	VZEROUPPER
 	RET
@@ -4260,17 +4199,17 @@ tail1:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, CL
-	JZ           skip76_2
+	JZ           skip75_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip76_2:
+skip75_2:
 	TESTB  $0x01, CL
-	JZ     skip76_1
+	JZ     skip75_1
 	VMOVSD X0, (AX)
 
-skip76_1:
+skip75_1:
 done1:
 	VZEROUPPER
 	RET
@@ -4306,17 +4245,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip77_2
+	JZ           skip76_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip77_2:
+skip76_2:
 	TESTB  $0x01, DL
-	JZ     skip77_1
+	JZ     skip76_1
 	VMOVSD X0, (AX)
 
-skip77_1:
+skip76_1:
 done2:
 	VZEROUPPER
 	RET
@@ -4368,17 +4307,17 @@ tail0:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, SI
-	JZ           skip78_2
+	JZ           skip77_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip78_2:
+skip77_2:
 	TESTB  $0x01, SI
-	JZ     skip78_1
+	JZ     skip77_1
 	VMOVSD X0, (AX)
 
-skip78_1:
+skip77_1:
 done0:
 	VZEROUPPER
 	RET
@@ -4416,17 +4355,17 @@ tail2:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip79_2
+	JZ           skip78_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip79_2:
+skip78_2:
 	TESTB  $0x01, DL
-	JZ     skip79_1
+	JZ     skip78_1
 	VMOVSD X0, (AX)
 
-skip79_1:
+skip78_1:
 done2:
 	VZEROUPPER
 	RET
@@ -4464,17 +4403,17 @@ tail4:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip80_2
+	JZ           skip79_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip80_2:
+skip79_2:
 	TESTB  $0x01, BL
-	JZ     skip80_1
+	JZ     skip79_1
 	VMOVSD X0, (AX)
 
-skip80_1:
+skip79_1:
 done4:
 	VZEROUPPER
 	RET
@@ -4511,17 +4450,17 @@ tail6:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip81_2
+	JZ           skip80_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip81_2:
+skip80_2:
 	TESTB  $0x01, DL
-	JZ     skip81_1
+	JZ     skip80_1
 	VMOVSD X0, (AX)
 
-skip81_1:
+skip80_1:
 done6:
 	VZEROUPPER
 	RET
@@ -4565,17 +4504,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip82_2
+	JZ           skip81_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip82_2:
+skip81_2:
 	TESTB  $0x01, DL
-	JZ     skip82_1
+	JZ     skip81_1
 	VMOVSD X0, (AX)
 
-skip82_1:
+skip81_1:
 done:
 	VZEROUPPER
 	RET
@@ -4613,17 +4552,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip83_2
+	JZ           skip82_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip83_2:
+skip82_2:
 	TESTB  $0x01, DL
-	JZ     skip83_1
+	JZ     skip82_1
 	VMOVSD X0, (AX)
 
-skip83_1:
+skip82_1:
 done:
 	VZEROUPPER
 	RET
@@ -4666,17 +4605,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip84_2
+	JZ           skip83_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip84_2:
+skip83_2:
 	TESTB  $0x01, BL
-	JZ     skip84_1
+	JZ     skip83_1
 	VMOVSD X0, (AX)
 
-skip84_1:
+skip83_1:
 done:
 	VZEROUPPER
 	RET
@@ -4713,17 +4652,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip85_2
+	JZ           skip84_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip85_2:
+skip84_2:
 	TESTB  $0x01, DL
-	JZ     skip85_1
+	JZ     skip84_1
 	VMOVSD X0, (AX)
 
-skip85_1:
+skip84_1:
 done:
 	VZEROUPPER
 	RET
@@ -4760,17 +4699,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip86_2
+	JZ           skip85_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip86_2:
+skip85_2:
 	TESTB  $0x01, DL
-	JZ     skip86_1
+	JZ     skip85_1
 	VMOVSD X0, (AX)
 
-skip86_1:
+skip85_1:
 done:
 	VZEROUPPER
 	RET
@@ -4811,17 +4750,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip87_2
+	JZ           skip86_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip87_2:
+skip86_2:
 	TESTB  $0x01, DL
-	JZ     skip87_1
+	JZ     skip86_1
 	VMOVSD X0, (AX)
 
-skip87_1:
+skip86_1:
 done:
 	VZEROUPPER
 	RET
@@ -4860,71 +4799,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip88_2
+	JZ           skip87_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip88_2:
+skip87_2:
 	TESTB  $0x01, DL
-	JZ     skip88_1
+	JZ     skip87_1
 	VMOVSD X0, (AX)
 
-skip88_1:
-done:
-	VZEROUPPER
-	RET
-
-// func addReluAVX64(out *float64, a *float64, b *float64, n int)
-// Requires: AVX
-TEXT ·addReluAVX64(SB), NOSPLIT, $0-32
-	MOVQ out+0(FP), AX
-	MOVQ a+8(FP), CX
-	MOVQ b+16(FP), DX
-	MOVQ n+24(FP), BX
-	XORQ SI, SI
-	MOVQ BX, DI
-	ANDQ $-4, DI
-	JZ   tail
-
-loop:
-	VMOVUPS (CX)(SI*8), Y0
-	VMOVUPS (DX)(SI*8), Y1
-	VADDPD  Y1, Y0, Y0
-	VCMPPD  $0x12, d0000000000000000<>+0(SB), Y0, Y1
-	VANDNPS Y0, Y1, Y0
-	VMOVUPS Y0, (AX)(SI*8)
-	ADDQ    $0x04, SI
-	CMPQ    SI, DI
-	JNE     loop
-
-tail:
-	SUBQ         SI, BX
-	JZ           done
-	MOVQ         BX, DI
-	NEGQ         DI
-	LEAQ         masks8<>+0(SB), R8
-	VMOVUPS      64(R8)(DI*8), Y0
-	VMASKMOVPD   (CX)(SI*8), Y0, Y1
-	VMASKMOVPD   (DX)(SI*8), Y0, Y0
-	VADDPD       Y0, Y1, Y0
-	VCMPPD       $0x12, d0000000000000000<>+0(SB), Y0, Y1
-	VANDNPS      Y0, Y1, Y0
-	LEAQ         (AX)(SI*8), AX
-	VMOVAPS      Y0, Y1
-	VMOVAPS      X0, X0
-	TESTB        $0x02, BL
-	JZ           skip89_2
-	VMOVUPS      X0, (AX)
-	VEXTRACTF128 $0x01, Y1, X0
-	ADDQ         $0x10, AX
-
-skip89_2:
-	TESTB  $0x01, BL
-	JZ     skip89_1
-	VMOVSD X0, (AX)
-
-skip89_1:
+skip87_1:
 done:
 	VZEROUPPER
 	RET
@@ -4966,17 +4851,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, DL
-	JZ           skip90_2
+	JZ           skip88_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip90_2:
+skip88_2:
 	TESTB  $0x01, DL
-	JZ     skip90_1
+	JZ     skip88_1
 	VMOVSD X0, (AX)
 
-skip90_1:
+skip88_1:
 done:
 	VZEROUPPER
 	RET
@@ -5018,17 +4903,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip91_2
+	JZ           skip89_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip91_2:
+skip89_2:
 	TESTB  $0x01, BL
-	JZ     skip91_1
+	JZ     skip89_1
 	VMOVSD X0, (AX)
 
-skip91_1:
+skip89_1:
 done:
 	VZEROUPPER
 	RET
@@ -5073,17 +4958,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip92_2
+	JZ           skip90_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip92_2:
+skip90_2:
 	TESTB  $0x01, BL
-	JZ     skip92_1
+	JZ     skip90_1
 	VMOVSD X0, (AX)
 
-skip92_1:
+skip90_1:
 done:
 	VZEROUPPER
 	RET
@@ -5129,17 +5014,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip93_2
+	JZ           skip91_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip93_2:
+skip91_2:
 	TESTB  $0x01, BL
-	JZ     skip93_1
+	JZ     skip91_1
 	VMOVSD X0, (AX)
 
-skip93_1:
+skip91_1:
 done:
 	VZEROUPPER
 	RET
@@ -5185,17 +5070,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip94_2
+	JZ           skip92_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip94_2:
+skip92_2:
 	TESTB  $0x01, BL
-	JZ     skip94_1
+	JZ     skip92_1
 	VMOVSD X0, (AX)
 
-skip94_1:
+skip92_1:
 done:
 	VZEROUPPER
 	RET
@@ -5237,17 +5122,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip95_2
+	JZ           skip93_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip95_2:
+skip93_2:
 	TESTB  $0x01, BL
-	JZ     skip95_1
+	JZ     skip93_1
 	VMOVSD X0, (AX)
 
-skip95_1:
+skip93_1:
 done:
 	VZEROUPPER
 	RET
@@ -5290,17 +5175,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip96_2
+	JZ           skip94_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip96_2:
+skip94_2:
 	TESTB  $0x01, BL
-	JZ     skip96_1
+	JZ     skip94_1
 	VMOVSD X0, (AX)
 
-skip96_1:
+skip94_1:
 done:
 	VZEROUPPER
 	RET
@@ -5343,17 +5228,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip97_2
+	JZ           skip95_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip97_2:
+skip95_2:
 	TESTB  $0x01, BL
-	JZ     skip97_1
+	JZ     skip95_1
 	VMOVSD X0, (AX)
 
-skip97_1:
+skip95_1:
 done:
 	VZEROUPPER
 	RET
@@ -5404,17 +5289,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, SI
-	JZ           skip98_2
+	JZ           skip96_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip98_2:
+skip96_2:
 	TESTB  $0x01, SI
-	JZ     skip98_1
+	JZ     skip96_1
 	VMOVSD X0, (AX)
 
-skip98_1:
+skip96_1:
 done:
 	VZEROUPPER
 	RET
@@ -5457,17 +5342,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip99_2
+	JZ           skip97_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip99_2:
+skip97_2:
 	TESTB  $0x01, BL
-	JZ     skip99_1
+	JZ     skip97_1
 	VMOVSD X0, (AX)
 
-skip99_1:
+skip97_1:
 done:
 	VZEROUPPER
 	RET
@@ -5519,17 +5404,17 @@ tail:
 	VMOVAPS      Y0, Y1
 	VMOVAPS      X0, X0
 	TESTB        $0x02, BL
-	JZ           skip100_2
+	JZ           skip98_2
 	VMOVUPS      X0, (AX)
 	VEXTRACTF128 $0x01, Y1, X0
 	ADDQ         $0x10, AX
 
-skip100_2:
+skip98_2:
 	TESTB  $0x01, BL
-	JZ     skip100_1
+	JZ     skip98_1
 	VMOVSD X0, (AX)
 
-skip100_1:
+skip98_1:
 done:
 	VZEROUPPER
 	RET

@@ -55,9 +55,6 @@ func rsqrtAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 // reluAVX is out = x, but 0 where x <= 0, for n elements.
 func reluAVX(out *float32, x *float32, n int) { panic(elsewhere) }
 
-// addReluAVX is out = a + b, but 0 where that is <= 0, for n elements.
-func addReluAVX(out *float32, a *float32, b *float32, n int) { panic(elsewhere) }
-
 // leakyReluAVX is out = x where x > 0, else alpha·x, for n elements.
 func leakyReluAVX(out *float32, x *float32, n int, alpha float32) { panic(elsewhere) }
 
@@ -147,9 +144,6 @@ func rsqrtAVX64(out *float64, x *float64, n int) { panic(elsewhere) }
 
 // reluAVX64 is out = x, but 0 where x <= 0, for n elements.
 func reluAVX64(out *float64, x *float64, n int) { panic(elsewhere) }
-
-// addReluAVX64 is out = a + b, but 0 where that is <= 0, for n elements.
-func addReluAVX64(out *float64, a *float64, b *float64, n int) { panic(elsewhere) }
 
 // leakyReluAVX64 is out = x where x > 0, else alpha·x, for n elements.
 func leakyReluAVX64(out *float64, x *float64, n int, alpha float64) { panic(elsewhere) }

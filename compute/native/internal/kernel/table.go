@@ -26,9 +26,8 @@ type Table[T tensor.Float] struct {
 	AddScaled func(out, a, x []T, alpha T)
 	// Square is x²; Sqrt and Rsqrt, 1/√x, are NaN below 0.
 	Square, Sqrt, Rsqrt func(out, x []T)
-	// Relu is 0 where x <= 0 and lets NaN pass; AddRelu is that of a + b.
-	Relu    func(out, x []T)
-	AddRelu func(out, a, b []T)
+	// Relu is 0 where x <= 0 and lets NaN pass.
+	Relu func(out, x []T)
 	// LeakyRelu is x where x > 0, else alpha·x.
 	LeakyRelu func(out, x []T, alpha T)
 	// Exp, Sigmoid, Tanh are exact to 3 units in the last place, Silu,
@@ -107,7 +106,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 		Equal:     operator(nil, truth(func(a, b T) bool { return a == b })),
 		Where:     where[T], AddScalar: addScalar[T], Scale: scale[T], AddScaled: addScaled[T],
 		Square: square[T], Sqrt: sqrt[T], Rsqrt: rsqrt[T],
-		Relu: relu[T], AddRelu: addRelu[T], LeakyRelu: leakyRelu[T],
+		Relu: relu[T], LeakyRelu: leakyRelu[T],
 		ReluGrad: reluGrad[T], SigmoidGrad: sigmoidGrad[T], TanhGrad: tanhGrad[T],
 		SquareGrad: squareGrad[T], LeakyReluGrad: leakyReluGrad[T], SoftmaxGrad: softmaxGrad[T], SquaredGrad: squaredGrad[T],
 		Normalize: normalize[T], ScaleMul: scaleMul[T], NormGrad: normGrad[T],

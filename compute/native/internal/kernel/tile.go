@@ -85,62 +85,37 @@ func tile6x8(rows, k int, a []float64, aRow, aStep int, b []float64, bStep int, 
 	}
 }
 
-// tile12x32 is Tile.Run in assembly for AVX-512, in runs of rows for which there
-// is a function.
+// wideTile is a function of assembly for some rows, strides in bytes.
+type wideTile func(k int, a *float32, aRow, aStep int, b *float32, bStep int, c *float32, cRow int, add bool)
+
+// tile12x32 is Tile.Run in assembly for AVX-512.
 func tile12x32(rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
-	const size = int(unsafe.Sizeof(float32(0)))
 	_, _, _ = a[(rows-1)*aRow+(k-1)*aStep], b[(k-1)*bStep+31], c[(rows-1)*cRow+31]
-	pb := &b[0]
-	for rows > 0 {
-		pa, pc, n := &a[0], &c[0], 0
-		switch {
-		case rows >= 12:
-			n = 12
-			wide12x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		case rows >= 8:
-			n = 8
-			wide8x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		case rows >= 4:
-			n = 4
-			wide4x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		case rows >= 2:
-			n = 2
-			wide2x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		default:
-			wide1x32(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-			return
-		}
-		if rows -= n; rows > 0 {
-			a, c = a[n*aRow:], c[n*cRow:]
-		}
-	}
+	tileWide(&wide32, rows, k, a, aRow, aStep, b, bStep, c, cRow, add)
 }
 
 // tile12x16 is tile12x32 for half as many columns.
 func tile12x16(rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
-	const size = int(unsafe.Sizeof(float32(0)))
 	_, _, _ = a[(rows-1)*aRow+(k-1)*aStep], b[(k-1)*bStep+15], c[(rows-1)*cRow+15]
-	pb := &b[0]
-	for rows > 0 {
-		pa, pc, n := &a[0], &c[0], 0
-		switch {
-		case rows >= 12:
-			n = 12
-			wide12x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		case rows >= 8:
-			n = 8
-			wide8x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		case rows >= 4:
-			n = 4
-			wide4x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		case rows >= 2:
-			n = 2
-			wide2x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-		default:
-			wide1x16(k, pa, aRow*size, aStep*size, pb, bStep*size, pc, cRow*size, add)
-			return
-		}
-		if rows -= n; rows > 0 {
+	tileWide(&wide16, rows, k, a, aRow, aStep, b, bStep, c, cRow, add)
+}
+
+// wideRows is for how many rows there are functions, the most first.
+var (
+	wideRows = [...]int{12, 8, 4, 2, 1}
+	wide32   = [len(wideRows)]wideTile{wide12x32, wide8x32, wide4x32, wide2x32, wide1x32}
+	wide16   = [len(wideRows)]wideTile{wide12x16, wide8x16, wide4x16, wide2x16, wide1x16}
+)
+
+// tileWide computes rows in runs for which there is a function.
+func tileWide(of *[len(wideRows)]wideTile, rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
+	const size = int(unsafe.Sizeof(float32(0)))
+	for i, n := range wideRows {
+		for rows >= n {
+			of[i](k, &a[0], aRow*size, aStep*size, &b[0], bStep*size, &c[0], cRow*size, add)
+			if rows -= n; rows == 0 {
+				return
+			}
 			a, c = a[n*aRow:], c[n*cRow:]
 		}
 	}
