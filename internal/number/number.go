@@ -17,28 +17,9 @@ import (
 // read floating point numbers accurately", 1990). Rounding that once more to
 // float32 is wrong only if the float64 lies half way between two float32s.
 func Float(s []byte) (f float32, ok bool) {
-	i, neg := 0, false
-	if len(s) > 0 && (s[0] == '-' || s[0] == '+') {
-		neg = s[0] == '-'
-		i = 1
-	}
-	mant, digits, exp, next := parseMantissa(s, i)
-	if next < len(s) && (s[next] == 'e' || s[next] == 'E') {
-		e, ok := Int(s[next+1:])
-		if !ok || e < -400 || e > 400 {
-			return parseSlow(s)
-		}
-		exp += int(e)
-		next = len(s)
-	}
-	if digits == 0 || digits > 19 || next != len(s) || mant >= 1<<53 || exp < -22 || exp > 22 {
+	d, neg, ok := exact(s)
+	if !ok {
 		return parseSlow(s)
-	}
-	d := float64(mant)
-	if exp < 0 {
-		d /= pow10(-exp)
-	} else {
-		d *= pow10(exp)
 	}
 	// d is 0 or between 1e-22 and 1e38: float32 holds all of that.
 	if math.Float64bits(d)&lowBits == halfWay {
@@ -48,6 +29,32 @@ func Float(s []byte) (f float32, ok bool) {
 		d = -d
 	}
 	return float32(d), true
+}
+
+// exact reads a short number of which the nearest float64 takes one rounding, and
+// its sign. ok is false for all others, and for what is no number.
+func exact(s []byte) (d float64, neg, ok bool) {
+	i := 0
+	if len(s) > 0 && (s[0] == '-' || s[0] == '+') {
+		neg = s[0] == '-'
+		i = 1
+	}
+	mant, digits, exp, next := parseMantissa(s, i)
+	if next < len(s) && (s[next] == 'e' || s[next] == 'E') {
+		e, ok := Int(s[next+1:])
+		if !ok || e < -400 || e > 400 {
+			return 0, neg, false
+		}
+		exp += int(e)
+		next = len(s)
+	}
+	if digits == 0 || digits > 19 || next != len(s) || mant >= 1<<53 || exp < -22 || exp > 22 {
+		return 0, neg, false
+	}
+	if exp < 0 {
+		return float64(mant) / pow10(-exp), neg, true
+	}
+	return float64(mant) * pow10(exp), neg, true
 }
 
 // The bits of a float64 that a float32 has not, and their value half way between
