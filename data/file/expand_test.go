@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,9 +32,7 @@ func TestExpand(t *testing.T) {
 		"a/x.csv", "b/x.csv", "b/y.csv", "part-d/x", "odd[1].csv", "empty/sub/x",
 	}
 	dir := tree(t, names...)
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makePipe(t, filepath.Join(dir, "pipe"))
 	bucket := memblob.OpenBucket(nil)
 	t.Cleanup(func() { bucket.Close() })
 	for _, name := range names {
@@ -140,9 +137,7 @@ func TestStat(t *testing.T) {
 
 func TestOpenRefuses(t *testing.T) {
 	dir := tree(t, "x")
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	makePipe(t, filepath.Join(dir, "pipe"))
 	for name, want := range map[string]string{"": "directory", "pipe": "pipe", "z": "near to it are", "x/y": "not a directory"} {
 		r, err := Open(t.Context(), filepath.Join(dir, name))
 		if err == nil || !strings.Contains(err.Error(), want) {
