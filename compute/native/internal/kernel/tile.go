@@ -91,33 +91,57 @@ type wideTile func(k int, a *float32, aRow, aStep int, b *float32, bStep int, c 
 // tile12x32 is Tile.Run in assembly for AVX-512.
 func tile12x32(rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
 	_, _, _ = a[(rows-1)*aRow+(k-1)*aStep], b[(k-1)*bStep+31], c[(rows-1)*cRow+31]
-	tileWide(&wide32, rows, k, a, aRow, aStep, b, bStep, c, cRow, add)
+	tileWide(pick32, rows, k, a, aRow, aStep, b, bStep, c, cRow, add)
 }
 
 // tile12x16 is tile12x32 for half as many columns.
 func tile12x16(rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
 	_, _, _ = a[(rows-1)*aRow+(k-1)*aStep], b[(k-1)*bStep+15], c[(rows-1)*cRow+15]
-	tileWide(&wide16, rows, k, a, aRow, aStep, b, bStep, c, cRow, add)
+	tileWide(pick16, rows, k, a, aRow, aStep, b, bStep, c, cRow, add)
 }
 
-// wideRows is for how many rows there are functions, the most first.
-var (
-	wideRows = [...]int{12, 8, 4, 2, 1}
-	wide32   = [len(wideRows)]wideTile{wide12x32, wide8x32, wide4x32, wide2x32, wide1x32}
-	wide16   = [len(wideRows)]wideTile{wide12x16, wide8x16, wide4x16, wide2x16, wide1x16}
-)
+// pick32 returns the function for the most of rows, and how many it takes.
+func pick32(rows int) (wideTile, int) {
+	switch {
+	case rows >= 12:
+		return wide12x32, 12
+	case rows >= 8:
+		return wide8x32, 8
+	case rows >= 4:
+		return wide4x32, 4
+	case rows >= 2:
+		return wide2x32, 2
+	default:
+		return wide1x32, 1
+	}
+}
+
+// pick16 is pick32 for half as many columns.
+func pick16(rows int) (wideTile, int) {
+	switch {
+	case rows >= 12:
+		return wide12x16, 12
+	case rows >= 8:
+		return wide8x16, 8
+	case rows >= 4:
+		return wide4x16, 4
+	case rows >= 2:
+		return wide2x16, 2
+	default:
+		return wide1x16, 1
+	}
+}
 
 // tileWide computes rows in runs for which there is a function.
-func tileWide(of *[len(wideRows)]wideTile, rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
+func tileWide(pick func(rows int) (wideTile, int), rows, k int, a []float32, aRow, aStep int, b []float32, bStep int, c []float32, cRow int, add bool) {
 	const size = int(unsafe.Sizeof(float32(0)))
-	for i, n := range wideRows {
-		for rows >= n {
-			of[i](k, &a[0], aRow*size, aStep*size, &b[0], bStep*size, &c[0], cRow*size, add)
-			if rows -= n; rows == 0 {
-				return
-			}
-			a, c = a[n*aRow:], c[n*cRow:]
+	for {
+		run, n := pick(rows)
+		run(k, &a[0], aRow*size, aStep*size, &b[0], bStep*size, &c[0], cRow*size, add)
+		if rows -= n; rows == 0 {
+			return
 		}
+		a, c = a[n*aRow:], c[n*cRow:]
 	}
 }
 
