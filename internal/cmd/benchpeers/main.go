@@ -25,6 +25,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/gangline/gangline/bench"
 )
 
@@ -184,17 +186,31 @@ func (c *config) ours(ctx context.Context, g group) (map[string]float64, error) 
 func (c *config) peer(ctx context.Context, g group) (map[string]float64, error) {
 	n := strconv.Itoa(c.threads)
 	args := slices.Concat(c.pin, []string{c.python, filepath.Join(c.dir, g.file), n}, g.args)
-	text, err := output(ctx, []string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n}, args...)
+	env := []string{"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n, "OPENBLAS_CORETYPE=" + coreType()}
+	text, err := output(ctx, env, args...)
 	if err != nil {
 		return nil, err
 	}
 	return parsePeer(string(text))
 }
 
+// coreType names the best kernels of OpenBLAS for this processor. Left alone it
+// takes those of a Pentium 4 on any processor that is newer than itself.
+func coreType() string {
+	switch x := cpu.X86; {
+	case x.HasAVX512F && x.HasAVX512VL && x.HasAVX512DQ && x.HasAVX512BW:
+		return "SkylakeX"
+	case x.HasAVX2 && x.HasFMA:
+		return "Haswell"
+	default:
+		return "" // its own choice
+	}
+}
+
 // output runs a command and returns what it prints; an error has its last words.
 func output(ctx context.Context, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	// OpenBLAS picks its kernels for the processor, if no setting picks others.
+	// No setting of this shell holds the other side back.
 	own := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "OPENBLAS_") })
 	cmd.Env = append(own, env...)
 	var errs bytes.Buffer
