@@ -118,6 +118,7 @@ func (t *Tensor) Resize(shape ...int) {
 	}
 	words := make([]uint64, (need+7)/8)
 	t.mem = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), len(words)*8)
+	advise(t.mem)
 }
 
 // View makes t share the memory of x, in a shape of as many elements. It panics
