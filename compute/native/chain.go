@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/broadcast"
 	"github.com/gangline/gangline/compute/native/internal/fuse"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
@@ -29,14 +30,14 @@ type chain[T tensor.Float] struct {
 // link is one operator of a chain.
 type link[T tensor.Float] struct {
 	*pointwise[T]
-	args [operandsMax]source
-	full [operandsMax]bool // the operand has the shape of the result
+	args [broadcast.OperandsMax]source
+	full [broadcast.OperandsMax]bool // the operand has the shape of the result
 	kept bool
 	room int // where in the scratch memory its result is, if not kept
 
 	// During a call: the memory of the result, if kept, and the operands.
 	out     []T
-	operand [operandsMax]operand[T]
+	operand [broadcast.OperandsMax]operand[T]
 	period  int // of the operands that repeat, the shortest; 0: none does
 }
 
@@ -166,7 +167,7 @@ func (c *chain[T]) bind(calls []*compute.Call) {
 // release forgets what bind found.
 func (c *chain[T]) release() {
 	for i := range c.links {
-		c.links[i].out, c.links[i].operand = nil, [operandsMax]operand[T]{}
+		c.links[i].out, c.links[i].operand = nil, [broadcast.OperandsMax]operand[T]{}
 	}
 	c.lead = nil
 }
