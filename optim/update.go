@@ -99,8 +99,27 @@ func Rows[T Float](r Rule, step int64, total float64, p []T, at []int, dim int, 
 		k.packed(p, at, dim, g, slots)
 		return
 	}
-	for i, row := range at {
-		k.apply(p, g[i*dim:(i+1)*dim], slots, row*dim, (row+1)*dim)
+	k.rows(p, at, dim, g, slots)
+}
+
+// Rows of a large table lie at random places, each a wait for memory unless it is
+// fetched before its turn: fetchBlock at a time, as many as a core waits for at
+// once, and fetchAhead early.
+const (
+	fetchBlock = 8
+	fetchAhead = 32
+)
+
+func (k *kernel[T]) rows(p []T, at []int, dim int, g []T, slots [][]T) {
+	for from := 0; from < len(at); from += fetchBlock {
+		next := at[min(len(at), from+fetchAhead):min(len(at), from+fetchAhead+fetchBlock)]
+		vector.Fetch(singles(p), next, dim)
+		for _, s := range slots {
+			vector.Fetch(singles(s), next, dim)
+		}
+		for i := from; i < min(len(at), from+fetchBlock); i++ {
+			k.apply(p, g[i*dim:(i+1)*dim], slots, at[i]*dim, (at[i]+1)*dim)
+		}
 	}
 }
 

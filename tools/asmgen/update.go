@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -193,4 +194,28 @@ func lamb(g *generator) {
 		}
 		return x
 	})
+	fetch(g)
+}
+
+// fetch writes what has rows near before they are used.
+func fetch(g *generator) {
+	g.Function("fetchAVX")
+	g.Attributes(attr.NOSPLIT)
+	g.Pragma("noescape")
+	g.SignatureExpr("func(rows *float32, at *int, n, size int)")
+	g.Doc("fetchAVX has the first cache line of each of n rows, size bytes long, fetched.")
+	table, rows := g.Load(g.Param("rows"), g.GP64()), g.Load(g.Param("at"), g.GP64())
+	n, size := g.Load(g.Param("n"), g.GP64()), g.Load(g.Param("size"), g.GP64())
+	at := g.GP64()
+	g.TESTQ(n, n)
+	g.JZ(LabelRef("done"))
+	g.Label("row")
+	g.MOVQ(Mem{Base: rows}, at)
+	g.IMULQ(size, at)
+	g.PREFETCHT0(Mem{Base: table, Index: at, Scale: 1})
+	g.ADDQ(Imm(8), rows)
+	g.DECQ(n)
+	g.JNZ(LabelRef("row"))
+	g.Label("done")
+	g.RET()
 }

@@ -73,3 +73,8 @@ func lambMomentsAVX(p *float32, grad *float32, m1 *float32, m2 *float32, n int, 
 //
 //go:noescape
 func squaresAVX(x *float32, n int) (total float64)
+
+// fetchAVX has the first cache line of each of n rows, size bytes long, fetched.
+//
+//go:noescape
+func fetchAVX(rows *float32, at *int, n int, size int)

@@ -1831,3 +1831,24 @@ done:
 	VZEROUPPER
 	MOVSD        X0, total+16(FP)
 	RET
+
+// func fetchAVX(rows *float32, at *int, n int, size int)
+// Requires: MMX+
+TEXT ·fetchAVX(SB), NOSPLIT, $0-32
+	MOVQ  rows+0(FP), AX
+	MOVQ  at+8(FP), CX
+	MOVQ  n+16(FP), DX
+	MOVQ  size+24(FP), BX
+	TESTQ DX, DX
+	JZ    done
+
+row:
+	MOVQ       (CX), SI
+	IMULQ      BX, SI
+	PREFETCHT0 (AX)(SI*1)
+	ADDQ       $0x08, CX
+	DECQ       DX
+	JNZ        row
+
+done:
+	RET

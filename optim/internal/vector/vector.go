@@ -41,6 +41,13 @@ const lanes = 8
 // fits reports whether slices of n elements are for the assembly.
 func fits(n int) bool { return n >= lanes && Here() }
 
+// Fetch has the beginning of rows brought near that are about to be used.
+func Fetch(rows []float32, at []int, dim int) {
+	if len(at) > 0 && len(rows) > 0 && Here() {
+		fetchAVX(&rows[0], &at[0], len(at), 4*dim)
+	}
+}
+
 // SGD is optim's rule sgd.
 func SGD(p, g []float32, c *Coefs) bool {
 	n := len(p)
