@@ -47,8 +47,8 @@ type Options struct {
 //
 // Guarantees that Fuse must give: (1) the nodes are in the order of the segment
 // and all but the last are read by a later one of the group; (2) no other node
-// reads one of them before the last stands; (3) all have the dtype and the shape
-// of the last, whatever the batch.
+// reads one of them before the last stands; (3) if InPlace names inputs, all nodes
+// have the dtype and the shape of the last, whatever the batch.
 type Group struct {
 	Nodes []*graph.Node
 	// Kept says of every node whether its value is read outside the group or is an

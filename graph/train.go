@@ -150,20 +150,27 @@ func (s *Step) addForward() {
 	}
 	need := s.cone(outs)
 	for _, p := range s.Params {
-		n := len(need)
-		if i := slices.IndexFunc(need, func(n *Node) bool { return n.ID > p.Grad.ID }); i >= 0 {
-			n = i
-		}
-		nodes, rest := need[:n], need[n:]
-		var out []*Node
-		for _, n := range nodes {
-			if slices.Contains(outs, n) || !repeated(n) && readBy(rest, n) {
-				out = append(out, n)
-			}
-		}
+		n, _ := slices.BinarySearchFunc(need, p.Grad.ID+1, func(n *Node, id int) int { return cmp.Compare(n.ID, id) })
+		nodes, rest := putOff(need[:n], need[n:], outs)
+		out := slices.DeleteFunc(slices.Clone(nodes), func(n *Node) bool {
+			return !slices.Contains(outs, n) && (repeated(n) || !readBy(rest, n))
+		})
 		s.Forward = append(s.Forward, s.add(segment("forward/"+p.Var.Name, nodes, out)))
 		need = rest
 	}
+}
+
+// putOff moves pieces that nodes do not read on to the rest: cut where they are
+// read, they are copied to near memory, or not at all.
+func putOff(nodes, rest, outs []*Node) (now, later []*Node) {
+	for _, n := range nodes {
+		if n.Op == Slice && !readBy(nodes, n) && !slices.Contains(outs, n) {
+			later = append(later, n)
+		} else {
+			now = append(now, n)
+		}
+	}
+	return now, append(later, rest...)
 }
 
 // readBy reports whether any of the nodes reads x, or a repeated node made of it.

@@ -171,23 +171,47 @@ func (b *builder[T]) factorGrad(sum, out, rows []T, d int, dy T) {
 func (b *builder[T]) dots(op graph.Op) compute.Kernel {
 	return b.eachOf(func(c *compute.Call) (int, int) {
 		s := c.In[0].Shape()
-		return s[0], s[1]*s[1]*(1+s[2]/32) + 64
+		return s[0], dotsCost(s)
 	}, func(c *compute.Call, lo, hi, worker int) {
-		s, w := c.In[0].Shape(), &b.work[worker]
-		f, d, pairs := s[1], s[2], s[1]*(s[1]-1)/2
-		w.a = grow(w.a, f*f)
-		for i := lo; i < hi; i++ {
-			x := kernel.Matrix[T]{Data: tensor.Data[T](c.In[0])[i*f*d : (i+1)*f*d], Row: d, Col: 1}
-			if op == graph.DotInteraction {
-				w.product.Multiply(w.a, f, x, transposed(x), 0, f, 0, f, d)
-				upper(tensor.Data[T](c.Out)[i*pairs:(i+1)*pairs], w.a, f)
-				continue
-			}
-			symmetric(w.a, tensor.Data[T](c.In[1])[i*pairs:(i+1)*pairs], f)
-			g := kernel.Matrix[T]{Data: w.a, Row: f, Col: 1}
-			w.product.Multiply(tensor.Data[T](c.Out)[i*f*d:(i+1)*f*d], d, g, x, 0, f, 0, d, f)
+		pairs := pairsOf(c.In[0].Shape()[1])
+		if op == graph.DotInteraction {
+			b.dotRows(c, tensor.Data[T](c.Out), pairs, lo, hi, worker)
+		} else {
+			b.dotGradRows(c, tensor.Data[T](c.In[1]), pairs, lo, hi, worker)
 		}
 	})
+}
+
+// dotsCost is the cost of an example of vectors of shape [B f dim].
+func dotsCost(s tensor.Shape) int { return s[1]*s[1]*(1+s[2]/32) + 64 }
+
+// pairsOf is how many pairs f vectors make.
+func pairsOf(f int) int { return f * (f - 1) / 2 }
+
+// dotRows computes examples lo to hi of a DotInteraction, which lie step apart in out.
+func (b *builder[T]) dotRows(c *compute.Call, out []T, step, lo, hi, worker int) {
+	s, w := c.In[0].Shape(), &b.work[worker]
+	f, d := s[1], s[2]
+	w.a = grow(w.a, f*f)
+	for i := lo; i < hi; i++ {
+		x := kernel.Matrix[T]{Data: tensor.Data[T](c.In[0])[i*f*d : (i+1)*f*d], Row: d, Col: 1}
+		w.product.Multiply(w.a, f, x, transposed(x), 0, f, 0, f, d)
+		upper(out[i*step:i*step+pairsOf(f)], w.a, f)
+	}
+}
+
+// dotGradRows computes examples lo to hi of its gradient, from those of dy, which
+// lie step apart.
+func (b *builder[T]) dotGradRows(c *compute.Call, dy []T, step, lo, hi, worker int) {
+	s, w := c.In[0].Shape(), &b.work[worker]
+	f, d := s[1], s[2]
+	w.a = grow(w.a, f*f)
+	g := kernel.Matrix[T]{Data: w.a, Row: f, Col: 1}
+	for i := lo; i < hi; i++ {
+		x := kernel.Matrix[T]{Data: tensor.Data[T](c.In[0])[i*f*d : (i+1)*f*d], Row: d, Col: 1}
+		symmetric(w.a, dy[i*step:i*step+pairsOf(f)], f)
+		w.product.Multiply(tensor.Data[T](c.Out)[i*f*d:(i+1)*f*d], d, g, x, 0, f, 0, d, f)
+	}
 }
 
 // upper copies the elements of a matrix above its diagonal, row by row.
@@ -200,10 +224,12 @@ func upper[T tensor.Float](pairs, matrix []T, f int) {
 // symmetric is the other way round, to both sides of a diagonal of 0.
 func symmetric[T tensor.Float](matrix, pairs []T, f int) {
 	for i := range f {
+		row := pairs[:f-1-i]
+		pairs = pairs[len(row):]
 		matrix[i*f+i] = 0
-		for j := i + 1; j < f; j++ {
-			matrix[i*f+j], matrix[j*f+i] = pairs[0], pairs[0]
-			pairs = pairs[1:]
+		copy(matrix[i*f+i+1:], row)
+		for j, v := range row {
+			matrix[(i+1+j)*f+i] = v
 		}
 	}
 }

@@ -89,15 +89,27 @@ func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	return &program{p, b.team}, nil
 }
 
-// fuse finds chains. What can be a link is the same for all types of elements.
-func (b *Backend) fuse(seg *graph.Segment) []compute.Group { return fuse.Chains(seg, b.f32.links) }
+// fuse finds groups. What can be a link is the same for all types of elements.
+func (b *Backend) fuse(seg *graph.Segment) []compute.Group { return fuse.Groups(seg, b.f32.links) }
 
 // fused returns the kernel of a group.
 func (b *Backend) fused(g compute.Group) (compute.GroupKernel, error) {
 	if g.Nodes[0].DType == tensor.F64 {
-		return b.f64.chain(g), nil
+		return b.f64.group(g), nil
 	}
-	return b.f32.chain(g), nil
+	return b.f32.group(g), nil
+}
+
+// group returns what computes a group.
+func (b *builder[T]) group(g compute.Group) compute.GroupKernel {
+	switch g.Nodes[len(g.Nodes)-1].Op {
+	case graph.Concat:
+		return b.join(g)
+	case graph.GatherGrad, graph.DotInteractionGrad:
+		return b.cut()
+	default:
+		return b.chain(g)
+	}
 }
 
 // floatType is the dtype that a node computes in: that of its result or, where

@@ -2,6 +2,7 @@ package native
 
 import (
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/native/internal/kernel"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
@@ -13,12 +14,6 @@ import (
 // What adds to rows is cut for threads by the rows that are added to: each
 // thread passes over all entries and takes those of its rows, in order.
 func (b *builder[T]) rows(n *graph.Node) compute.Kernel {
-	byRow := func(body func(c *compute.Call, lo, hi, worker int)) compute.Kernel {
-		return b.eachOf(func(c *compute.Call) (int, int) {
-			rows := c.Out.Shape()[0]
-			return rows, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, rows)
-		}, body)
-	}
 	switch n.Op {
 	case graph.GatherRows, graph.Gather:
 		gather := b.eachOf(func(c *compute.Call) (int, int) {
@@ -31,7 +26,7 @@ func (b *builder[T]) rows(n *graph.Node) compute.Kernel {
 			return gather(c)
 		}
 	case graph.GatherGrad:
-		add := byRow(b.gatherGrad)
+		add := b.byRow(b.gatherGrad)
 		return func(c *compute.Call) error {
 			if err := compute.CheckIDs(c.In[1].I64(), c.Out.Shape()[0]); err != nil {
 				return err
@@ -44,9 +39,19 @@ func (b *builder[T]) rows(n *graph.Node) compute.Kernel {
 			return bags, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, bags)
 		}, b.bag))
 	case graph.BagGrad:
-		return bags(func(c *compute.Call) int { return c.Out.Shape()[0] }, byRow(b.bagGrad))
+		return bags(func(c *compute.Call) int { return c.Out.Shape()[0] }, b.byRow(b.bagGrad))
 	}
 	return nil
+}
+
+// byRow makes a kernel of a body over the rows that are added to.
+func (b *builder[T]) byRow(body func(c *compute.Call, lo, hi, worker int)) compute.Kernel {
+	return b.eachOf(addRowsCost, body)
+}
+
+func addRowsCost(c *compute.Call) (n, cost int) {
+	rows := c.Out.Shape()[0]
+	return rows, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, rows)
 }
 
 // bags checks offsets and ids before a kernel runs.
@@ -65,18 +70,20 @@ func bags(rows func(c *compute.Call) int, k compute.Kernel) compute.Kernel {
 
 func (b *builder[T]) gather(c *compute.Call, lo, hi, _ int) {
 	dim := c.Out.Shape()[1]
-	b.k.Gather(tensor.Data[T](c.Out)[lo*dim:hi*dim], tensor.Data[T](c.In[0]), c.In[1].I64()[lo:hi], dim)
+	b.k.Gather(tensor.Data[T](c.Out)[lo*dim:hi*dim], kernel.Side(dim), tensor.Data[T](c.In[0]), c.In[1].I64()[lo:hi], dim)
 }
 
 func (b *builder[T]) gatherGrad(c *compute.Call, lo, hi, _ int) {
-	out, dy, ids, dim := tensor.Data[T](c.Out), tensor.Data[T](c.In[0]), c.In[1].I64(), c.Out.Shape()[1]
-	clear(out[lo*dim : hi*dim])
-	for e, id := range ids {
-		if i := int(id); i >= lo && i < hi {
-			row := out[i*dim : (i+1)*dim]
-			b.k.Add(row, row, dy[e*dim:(e+1)*dim])
-		}
-	}
+	b.addRows(c, tensor.Data[T](c.In[0]), kernel.Side(c.Out.Shape()[1]), lo, hi)
+}
+
+// addRows adds the rows dy, in runs, to those of the result that the ids name, if
+// they are lo to hi.
+func (b *builder[T]) addRows(c *compute.Call, dy []T, from kernel.Runs, lo, hi int) {
+	dim := c.Out.Shape()[1]
+	out := tensor.Data[T](c.Out)[lo*dim : hi*dim]
+	clear(out)
+	b.k.AddRows(out, dy, from, c.In[1].I64(), lo, dim)
 }
 
 // share is what an entry of a bag of n entries counts beside its weight.

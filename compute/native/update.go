@@ -36,7 +36,8 @@ func (b *builder[T]) updates(n *graph.Node) compute.Kernel {
 		for i, t := range c.In[4:] {
 			slots[worker][i] = tensor.Data[T](t)
 		}
-		b.stepRows(c, at, slots[worker], lo, hi)
+		dim := c.Out.Shape()[1]
+		optim.Rows(rule, c.Step, c.In[3].Scalar(), tensor.Data[T](c.Out), at[lo:hi], dim, tensor.Data[T](c.In[2])[lo*dim:hi*dim], slots[worker])
 	})
 	return func(c *compute.Call) error {
 		keys := c.In[1].I64()
@@ -48,26 +49,5 @@ func (b *builder[T]) updates(n *graph.Node) compute.Kernel {
 			at[i] = int(k)
 		}
 		return step(c)
-	}
-}
-
-// fetchBlock is how many rows are brought near while as many are updated.
-const fetchBlock = 64
-
-// stepRows updates rows lo to hi of those named.
-func (b *builder[T]) stepRows(c *compute.Call, at []int, slots [][]T, lo, hi int) {
-	table, grad, keys, dim := tensor.Data[T](c.Out), tensor.Data[T](c.In[2]), c.In[1].I64(), c.Out.Shape()[1]
-	fetch := func(from int) {
-		next := keys[min(hi, from):min(hi, from+fetchBlock)]
-		b.k.Fetch(table, next, dim)
-		for _, s := range slots {
-			b.k.Fetch(s, next, dim)
-		}
-	}
-	fetch(lo)
-	for from := lo; from < hi; from += fetchBlock {
-		to := min(hi, from+fetchBlock)
-		fetch(to)
-		optim.Rows(c.Node.Attr.Rule, c.Step, c.In[3].Scalar(), table, at[from:to], dim, grad[from*dim:to*dim], slots)
 	}
 }

@@ -12,10 +12,21 @@ import (
 // groupMax is how many nodes a group has at most.
 const groupMax = 8
 
-// Chains finds chains of element-wise operators, those that link reports: from a
-// product of matrices or an element-wise node on, each next one the first reader
-// of the one before, as long as all have one shape.
-func Chains(seg *graph.Segment, link func(n *graph.Node) bool) []compute.Group {
+// Groups finds chains, joins and cuts in a segment. Link reports what can be in
+// a chain.
+func Groups(seg *graph.Segment, link func(n *graph.Node) bool) []compute.Group {
+	f := newFuser(seg)
+	return slices.Concat(f.chains(link), f.joins(), f.cuts())
+}
+
+type fuser struct {
+	seg     *graph.Segment
+	at      map[*graph.Node]int // where a node stands
+	readers map[*graph.Node][]*graph.Node
+	taken   map[*graph.Node]bool
+}
+
+func newFuser(seg *graph.Segment) *fuser {
 	f := &fuser{at: map[*graph.Node]int{}, readers: map[*graph.Node][]*graph.Node{}, taken: map[*graph.Node]bool{}, seg: seg}
 	for i, n := range seg.Nodes {
 		f.at[n] = i
@@ -23,8 +34,15 @@ func Chains(seg *graph.Segment, link func(n *graph.Node) bool) []compute.Group {
 			f.readers[x] = append(f.readers[x], n)
 		}
 	}
+	return f
+}
+
+// chains finds chains of element-wise operators, those that link reports: from a
+// product of matrices or an element-wise node on, each next one the first reader
+// of the one before, as long as all have one shape.
+func (f *fuser) chains(link func(n *graph.Node) bool) []compute.Group {
 	var groups []compute.Group
-	for _, n := range seg.Nodes {
+	for _, n := range f.seg.Nodes {
 		if f.taken[n] || n.Op != graph.MatMul && !link(n) {
 			continue
 		}
@@ -57,13 +75,6 @@ func Repeats(x, shape tensor.Shape) bool {
 }
 
 // fuser is what Chains knows of a segment.
-type fuser struct {
-	seg     *graph.Segment
-	at      map[*graph.Node]int // where a node stands
-	readers map[*graph.Node][]*graph.Node
-	taken   map[*graph.Node]bool
-}
-
 // next returns the node that a group can go on with: the first reader of its last
 // one, if it has the shape of that, and nothing reads any of the group before
 // it; nil if there is none.

@@ -36,7 +36,7 @@ func chains(g *graph.Graph, out ...*graph.Node) string {
 		}
 	}
 	var lines []string
-	for _, c := range Chains(seg, link) {
+	for _, c := range Groups(seg, link) {
 		var words []string
 		for i, n := range c.Nodes {
 			name := n.Name

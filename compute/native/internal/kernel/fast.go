@@ -24,7 +24,7 @@ func assemble(t *Table[float32]) {
 	t.Exp, t.Sigmoid, t.Tanh, t.Log = fast1(expAVX), fast1(sigmoidAVX), fast1(tanhAVX), fast1(logAVX)
 	t.Silu, t.Gelu, t.Softplus = fast1(siluAVX), fast1(geluAVX), fast1(softplusAVX)
 	t.SiluGrad, t.GeluGrad, t.LogisticGrad = fast2(siluGradAVX), fast2(geluGradAVX), fast2s(logisticGradAVX)
-	t.Gather, t.Fetch, t.Turn = gatherFast, fetchFast, turnFast
+	t.Gather, t.AddRows, t.Turn = gatherFast, addRowsFast, turnFast
 	t.Second, t.AddSecond, t.Drop = secondFast, addSecondFast, dropOf(dropAVX)
 	t.ExpSum, t.LogisticLoss = expSum, sumOf2(logisticLossAVX)
 }

@@ -4,64 +4,110 @@
 
 #include "textflag.h"
 
-// func gatherAVX(out *float32, rows *float32, ids *int64, n int, dim int)
+// func gatherAVX(out *float32, rows *float32, ids *int64, n int, dim int, per int, gap int)
 // Requires: AVX, MMX+
-TEXT ·gatherAVX(SB), NOSPLIT, $0-40
+TEXT ·gatherAVX(SB), NOSPLIT, $0-56
 	MOVQ  out+0(FP), AX
 	MOVQ  rows+8(FP), CX
 	MOVQ  ids+16(FP), DX
 	MOVQ  n+24(FP), BX
 	MOVQ  dim+32(FP), SI
-	LEAQ  (SI)(SI*1), DI
-	ADDQ  DI, DI
+	MOVQ  per+40(FP), DI
+	MOVQ  gap+48(FP), R8
+	MOVQ  DI, R12
+	LEAQ  (SI)(SI*1), R9
+	ADDQ  R9, R9
 	TESTQ BX, BX
 	JZ    done
 
 row:
-	CMPQ       BX, $0x0c
+	CMPQ       BX, $0x20
 	JLE        copy
-	MOVQ       96(DX), R8
-	IMULQ      DI, R8
-	PREFETCHT0 (CX)(R8*1)
+	MOVQ       256(DX), R10
+	IMULQ      R9, R10
+	PREFETCHT0 (CX)(R10*1)
 
 copy:
-	MOVQ  (DX), R8
-	IMULQ DI, R8
-	ADDQ  CX, R8
-	MOVQ  SI, R9
+	MOVQ  (DX), R10
+	IMULQ R9, R10
+	ADDQ  CX, R10
+	MOVQ  SI, R11
 
 vector:
-	VMOVUPS (R8), Y0
+	VMOVUPS (R10), Y0
 	VMOVUPS Y0, (AX)
-	ADDQ    $0x20, R8
+	ADDQ    $0x20, R10
 	ADDQ    $0x20, AX
-	SUBQ    $0x08, R9
+	SUBQ    $0x08, R11
 	JG      vector
-	ADDQ    $0x08, DX
-	DECQ    BX
-	JNZ     row
+	DECQ    R12
+	JNZ     side
+	MOVQ    DI, R12
+	ADDQ    R8, AX
+
+side:
+	ADDQ $0x08, DX
+	DECQ BX
+	JNZ  row
 
 done:
 	VZEROUPPER
 	RET
 
-// func fetchAVX(rows *float32, ids *int64, n int, size int)
-// Requires: MMX+
-TEXT ·fetchAVX(SB), NOSPLIT, $0-32
-	MOVQ  rows+0(FP), AX
-	MOVQ  ids+8(FP), CX
-	MOVQ  n+16(FP), DX
-	MOVQ  size+24(FP), BX
-	TESTQ DX, DX
+// func addRowsAVX(out *float32, x *float32, ids *int64, n int, dim int, per int, gap int, ahead int, lo int, rows int)
+// Requires: AVX, MMX+
+TEXT ·addRowsAVX(SB), NOSPLIT, $0-80
+	MOVQ  out+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  ids+16(FP), DX
+	MOVQ  n+24(FP), BX
+	MOVQ  dim+32(FP), SI
+	MOVQ  per+40(FP), DI
+	MOVQ  gap+48(FP), R12
+	MOVQ  ahead+56(FP), R13
+	MOVQ  lo+64(FP), R14
+	MOVQ  rows+72(FP), R15
+	MOVQ  DI, R10
+	LEAQ  (SI)(SI*1), R11
+	ADDQ  R11, R11
+	TESTQ BX, BX
 	JZ    done
 
 row:
-	MOVQ       (CX), SI
-	IMULQ      BX, SI
-	PREFETCHT0 (AX)(SI*1)
-	ADDQ       $0x08, CX
-	DECQ       DX
-	JNZ        row
+	PREFETCHT0 (CX)(R13*1)
+	MOVQ       (DX), R8
+	SUBQ       R14, R8
+	CMPQ       R8, R15
+	JAE        skip
+	IMULQ      R11, R8
+	ADDQ       AX, R8
+	MOVQ       SI, R9
+
+vector:
+	VMOVUPS (R8), Y0
+	VADDPS  (CX), Y0, Y0
+	VMOVUPS Y0, (R8)
+	ADDQ    $0x20, R8
+	ADDQ    $0x20, CX
+	SUBQ    $0x08, R9
+	JG      vector
+
+next:
+	DECQ R10
+	JNZ  side
+	MOVQ DI, R10
+	ADDQ R12, CX
+
+side:
+	ADDQ $0x08, DX
+	DECQ BX
+	JNZ  row
+	JMP  done
+
+skip:
+	ADDQ R11, CX
+	JMP  next
 
 done:
+	VZEROUPPER
 	RET

@@ -4,8 +4,12 @@
 
 package kernel
 
-// gatherAVX copies the n rows that ids name; dim, the length of a row, is a multiple of 8.
-func gatherAVX(out *float32, rows *float32, ids *int64, n int, dim int) { panic(elsewhere) }
+// gatherAVX copies the n rows that ids name; dim, the length of a row, is a multiple of 8. After every per of them it skips gap bytes of out.
+func gatherAVX(out *float32, rows *float32, ids *int64, n int, dim int, per int, gap int) {
+	panic(elsewhere)
+}
 
-// fetchAVX has the first cache line of each of n rows, size bytes long, fetched.
-func fetchAVX(rows *float32, ids *int64, n int, size int) { panic(elsewhere) }
+// addRowsAVX adds n rows of dim elements, a multiple of 8, to those of out that the ids less lo name, of which there are rows; it passes other ids over. After every per rows it skips gap bytes of x, of which it fetches what is ahead bytes away.
+func addRowsAVX(out *float32, x *float32, ids *int64, n int, dim int, per int, gap int, ahead int, lo int, rows int) {
+	panic(elsewhere)
+}

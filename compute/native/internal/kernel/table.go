@@ -57,10 +57,11 @@ type Table[T tensor.Float] struct {
 	SumRows         func(out, x []T, rows, stride int)
 	SumNormProducts func(out, x, dy []T, moments [][2]T, stride int)
 
-	// Gather copies the rows of dim elements that ids name, one after the other.
-	// Fetch has rows brought near that are about to be used.
-	Gather func(out, rows []T, ids []int64, dim int)
-	Fetch  func(rows []T, ids []int64, dim int)
+	// Gather copies the rows of dim elements that ids name to runs of out.
+	// AddRows adds the rows x, in runs, to those of out that the ids less lo name,
+	// if they are there.
+	Gather  func(out []T, to Runs, rows []T, ids []int64, dim int)
+	AddRows func(out, x []T, from Runs, ids []int64, lo, dim int)
 
 	// Fill sets all elements to v.
 	Fill func(out []T, v T)
@@ -111,7 +112,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 		SquareGrad: squareGrad[T], LeakyReluGrad: leakyReluGrad[T], SoftmaxGrad: softmaxGrad[T], SquaredGrad: squaredGrad[T],
 		Normalize: normalize[T], ScaleMul: scaleMul[T], NormGrad: normGrad[T],
 		SumRows: sumRows[T], SumNormProducts: sumNormProducts[T],
-		Gather: gather[T], Fetch: fetch[T], Fill: fill[T], Turn: turn[T], Second: second[T], AddSecond: addSecond[T], Drop: drop[T],
+		Gather: gather[T], AddRows: addRows[T], Fill: fill[T], Turn: turn[T], Second: second[T], AddSecond: addSecond[T], Drop: drop[T],
 		Sum: sum[T], Dot: dot[T], Squares: squares[T], SquaredLoss: squaredLoss[T],
 		Max: largest[T], First: first[T], Raise: raise[T], Inside: inside[T],
 	}

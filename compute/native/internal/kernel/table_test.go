@@ -64,7 +64,7 @@ func testTables[T tensor.Float](t *testing.T) {
 	fast, plain := reflect.ValueOf(For[T](true)).Elem(), reflect.ValueOf(For[T](false)).Elem()
 	for f := range fast.NumField() {
 		name := fast.Type().Field(f).Name
-		if fast.Field(f).Kind() != reflect.Func || slices.Contains([]string{"Gather", "Fetch", "Turn", "Second", "AddSecond", "SumRows", "SumNormProducts"}, name) {
+		if fast.Field(f).Kind() != reflect.Func || slices.Contains([]string{"Gather", "AddRows", "Turn", "Second", "AddSecond", "SumRows", "SumNormProducts"}, name) {
 			continue // with tests of their own
 		}
 		operands := slices.Contains([]string{"Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "Less", "LessEqual", "Equal", "Where"}, name)
@@ -381,6 +381,45 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
+// TestRuns moves rows to runs and back, of which some are not there.
+func TestRuns(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 400 {
+		dim, per, runs, count, lo := 1+r.IntN(20), 1+r.IntN(4), 1+r.IntN(20), 1+r.IntN(30), r.IntN(9)
+		if r.IntN(2) == 0 {
+			dim = 8 * (1 + r.IntN(4))
+		}
+		n := max(1, per*runs-r.IntN(per))
+		at := Runs{Per: per, Step: per*dim + r.IntN(9)}
+		rows, ids := make([]float32, 50*dim), make([]int64, n)
+		for i := range rows {
+			rows[i] = float32(i)
+		}
+		for i := range ids {
+			ids[i] = r.Int64N(50)
+		}
+		size := (runs-1)*at.Step + per*dim
+		gathered, sums := make([]float32, size), make([]float32, count*dim)
+		for e, id := range ids {
+			for j := range dim {
+				v := rows[int(id)*dim+j]
+				gathered[e/per*at.Step+e%per*dim+j] = v
+				if i := int(id) - lo; i >= 0 && i < count {
+					sums[i*dim+j] += v
+				}
+			}
+		}
+		for _, asm := range variants() {
+			out, added := make([]float32, size), make([]float32, count*dim)
+			For[float32](asm).Gather(out, at, rows, ids, dim)
+			For[float32](asm).AddRows(added, out, at, ids, lo, dim)
+			if !slices.Equal(out, gathered) || !slices.Equal(added, sums) {
+				t.Fatalf("dim %d, %d rows in %+v, from %d %d rows: got %v and %v, want %v and %v", dim, n, at, lo, count, out, added, gathered, sums)
+			}
+		}
+	}
+}
+
 // TestGather reads rows of lengths that vectors fit and do not fit.
 func TestGather(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -396,8 +435,7 @@ func TestGather(t *testing.T) {
 			for _, asm := range variants() {
 				whole, out := vectorOf[float32](r, n*dim)
 				at := len(whole) - n*dim - 9
-				For[float32](asm).Fetch(rows, ids, dim)
-				For[float32](asm).Gather(out, rows, ids, dim)
+				For[float32](asm).Gather(out, Side(dim), rows, ids, dim)
 				for i, v := range whole {
 					want := float32(4321)
 					if e := i - at; e >= 0 && e < n*dim {
