@@ -94,10 +94,7 @@ func (o Order) RankRows(step int64, rank, ranks int, dst []int) []int {
 		return dst
 	}
 	perm := shuffle.Of(o.Rows, o.Seed, epoch)
-	for p := lo; p < hi; p++ {
-		dst = append(dst, int(perm.At(uint64(p))))
-	}
-	return dst
+	return perm.Append(dst, uint64(lo), uint64(hi))
 }
 
 // RankStart is where a rank's part of a step's batch begins within the batch.

@@ -102,16 +102,17 @@ func (b *builder[T]) cut() compute.GroupKernel {
 // compute is the kernel.
 func (t *cut[T]) compute(calls []*compute.Call) error {
 	c := calls[len(calls)-1]
-	n, cost := addRowsCost(c)
+	t.slice = calls[0]
+	defer func() { t.slice = nil }()
 	if c.Node.Op == graph.DotInteractionGrad {
 		s := c.In[0].Shape()
-		n, cost = s[0], dotsCost(s)
-	} else if err := compute.CheckIDs(c.In[1].I64(), c.Out.Shape()[0]); err != nil {
+		t.spread(c, s[0], dotsCost(s))
+		return nil
+	}
+	if err := compute.CheckIDs(c.In[1].I64(), c.Out.Shape()[0]); err != nil {
 		return err
 	}
-	t.slice = calls[0]
-	t.spread(c, n, cost)
-	t.slice = nil
+	t.b.spreadRows(&t.loop, c)
 	return nil
 }
 

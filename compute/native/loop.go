@@ -16,6 +16,7 @@ type loop struct {
 	call     *compute.Call
 	n, chunk int
 	columns  bool // in few parts, since each passes over all rows
+	few      bool // no more parts than threads, since each passes over all entries
 	body     func(c *compute.Call, lo, hi, worker int)
 }
 
@@ -35,6 +36,9 @@ func (l *loop) spread(c *compute.Call, n, cost int) {
 	parts := 1
 	if l.team.Size() > 1 {
 		parts = max(1, min(4*l.team.Size(), n, n*max(1, cost)/grain))
+		if l.few {
+			parts = min(parts, l.team.Size())
+		}
 		if l.columns {
 			parts = min(parts, l.team.Size(), max(1, n/columnStrip))
 		}

@@ -46,12 +46,26 @@ func (b *builder[T]) rows(n *graph.Node) compute.Kernel {
 
 // byRow makes a kernel of a body over the rows that are added to.
 func (b *builder[T]) byRow(body func(c *compute.Call, lo, hi, worker int)) compute.Kernel {
-	return b.eachOf(addRowsCost, body)
+	l := &loop{team: b.team, body: body}
+	return func(c *compute.Call) error {
+		b.spreadRows(l, c)
+		return nil
+	}
 }
 
-func addRowsCost(c *compute.Call) (n, cost int) {
-	rows := c.Out.Shape()[0]
-	return rows, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, rows)
+// wideRow is from which length on rows are added on threads: each thread passes over
+// all entries, which costs as much as adding shorter ones.
+const wideRow = 8
+
+// spreadRows runs a loop over the rows that are added to.
+func (b *builder[T]) spreadRows(l *loop, c *compute.Call) {
+	rows, dim := c.Out.Shape()[0], c.Out.Shape()[1]
+	l.few = true
+	cost := (c.Out.Elems() + c.In[1].Elems()*(dim+8)) / max(1, rows)
+	if dim < wideRow {
+		cost = 0 // one part
+	}
+	l.spread(c, rows, cost)
 }
 
 // bags checks offsets and ids before a kernel runs.

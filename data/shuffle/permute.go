@@ -46,15 +46,35 @@ func keyed(n int, key uint64) Permutation {
 // At returns the image of x, which must be below n. Cost: about 30 ns.
 func (p *Permutation) At(x uint64) uint64 {
 	for {
-		l, r := x/p.b, x%p.b
-		for i := 0; i < rounds; i += 2 {
-			l = addMod(l, mix.Mix(r^p.keys[i]), p.a)
-			r = addMod(r, mix.Mix(l^p.keys[i+1]), p.b)
-		}
-		if x = l*p.b + r; x < p.n {
+		if x = p.pass(x/p.b, x%p.b); x < p.n {
 			return x
 		}
 	}
+}
+
+// Append appends the images of lo to hi, which is at most n: At without its
+// division.
+func (p *Permutation) Append(dst []int, lo, hi uint64) []int {
+	for l, r := lo/p.b, lo%p.b; lo < hi; lo++ {
+		x := p.pass(l, r)
+		if x >= p.n {
+			x = p.At(x)
+		}
+		dst = append(dst, int(x))
+		if r++; r == p.b {
+			l, r = l+1, 0
+		}
+	}
+	return dst
+}
+
+// pass is one turn of the network for position l·b + r. The image may be n or more.
+func (p *Permutation) pass(l, r uint64) uint64 {
+	for i := 0; i < rounds; i += 2 {
+		l = addMod(l, mix.Mix(r^p.keys[i]), p.a)
+		r = addMod(r, mix.Mix(l^p.keys[i+1]), p.b)
+	}
+	return l*p.b + r
 }
 
 // from is the inverse of At: the position whose image is y, which must be below n.

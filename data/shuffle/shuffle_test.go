@@ -110,6 +110,13 @@ func TestWindows(t *testing.T) {
 			}
 		}
 		p := Of(l.Rows, 3, 4)
+		lo := rapid.IntRange(0, l.Rows).Draw(t, "lo")
+		hi := rapid.IntRange(lo, l.Rows).Draw(t, "hi")
+		for i, y := range p.Append(nil, uint64(lo), uint64(hi)) {
+			if uint64(y) != p.At(uint64(lo+i)) {
+				t.Fatalf("%d of [%d,%d) goes to %d, alone to %d", lo+i, lo, hi, y, p.At(uint64(lo+i)))
+			}
+		}
 		for x := range uint64(l.Rows) {
 			if y := p.At(x); p.from(y) != x {
 				t.Fatalf("%d goes to %d, which comes from %d", x, y, p.from(y))
