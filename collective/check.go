@@ -54,31 +54,37 @@ func (s *Schedule) checkStep(i, k int) error {
 	if st.To != Nobody && !inside(st.Send) || st.From != Nobody && !inside(st.Recv) {
 		return bad("range outside the buffer")
 	}
-	if st.To != Nobody && st.From != Nobody && st.Send.Lo < st.Recv.Hi && st.Recv.Lo < st.Send.Hi {
+	overlap := st.To != Nobody && st.From != Nobody && st.Send.Lo < st.Recv.Hi && st.Recv.Lo < st.Send.Hi
+	if overlap && (st.Action == Copy || st.Send != st.Recv) {
 		return bad("sends what it receives")
 	}
 	return nil
 }
 
 // proof is a run on symbols. held counts, for each rank, chunk and source, how
-// often the source's contribution is in the chunk.
+// often the source's contribution is in the chunk; in is what a rank has received
+// in its step, which counts when the step is done.
 type proof struct {
 	s    *Schedule
 	at   []int  // each rank's step
 	sent []bool // its send is done
 	got  []bool // its receive is done
+	in   [][]uint8
 	held [][]uint8
 	err  error
 }
 
 // newProof gives each rank what it starts with: its own contribution to every
-// chunk, or to its chunk alone if the goal is AllGather.
+// chunk, or to its chunk alone if the goal is to gather.
 func newProof(s *Schedule) *proof {
-	p := &proof{s: s, at: make([]int, s.N), sent: make([]bool, s.N), got: make([]bool, s.N), held: make([][]uint8, s.N)}
+	p := &proof{
+		s: s, at: make([]int, s.N), sent: make([]bool, s.N), got: make([]bool, s.N),
+		in: make([][]uint8, s.N), held: make([][]uint8, s.N),
+	}
 	for i := range p.held {
 		p.held[i] = make([]uint8, s.Chunks*s.N)
 		for c := range s.Chunks {
-			if s.Goal != AllGather || c == i {
+			if s.Goal != AllGather && s.Goal != Gather || c == i {
 				p.held[i][c*s.N+i] = 1
 			}
 		}
@@ -102,6 +108,7 @@ func (p *proof) round() bool {
 			moved = true
 		}
 		if (st.To == Nobody || p.sent[i]) && (st.From == Nobody || p.got[i]) {
+			p.take(i, st)
 			p.at[i]++
 			p.sent[i], p.got[i] = false, false
 			moved = true
@@ -126,17 +133,23 @@ func (p *proof) meet(i int, st Step) bool {
 		return false
 	}
 	n := p.s.N
-	src := p.held[i][st.Send.Lo*n : st.Send.Hi*n]
-	dst := p.held[j][st.Send.Lo*n : st.Send.Hi*n]
-	if other.Action == Copy {
-		copy(dst, src)
-	} else {
-		for k := range dst {
-			dst[k] = min(dst[k]+src[k], 3)
-		}
-	}
+	p.in[j] = append(p.in[j][:0], p.held[i][st.Send.Lo*n:st.Send.Hi*n]...)
 	p.sent[i], p.got[j] = true, true
 	return true
+}
+
+// take makes what rank i has received in a step part of what it holds.
+func (p *proof) take(i int, st Step) {
+	if st.From == Nobody {
+		return
+	}
+	dst := p.held[i][st.Recv.Lo*p.s.N : st.Recv.Hi*p.s.N]
+	for k, v := range p.in[i] {
+		if st.Action == Add {
+			v += dst[k]
+		}
+		dst[k] = min(v, 3)
+	}
 }
 
 // verdict compares what each rank holds with what the goal promises.
@@ -144,13 +157,13 @@ func (p *proof) verdict() error {
 	n := p.s.N
 	for i := range n {
 		for c := range p.s.Chunks {
-			if p.s.Goal == ReduceScatter && c != i {
+			if !p.s.Goal.promises(i, c) {
 				continue
 			}
 			for src := range n {
-				want := uint8(1)
-				if p.s.Goal == AllGather && src != c || p.s.Goal == Broadcast && src != 0 {
-					want = 0
+				want := uint8(0)
+				if p.s.Goal.from(src, c) {
+					want = 1
 				}
 				if got := p.held[i][c*n+src]; got != want {
 					return fmt.Errorf("%w: %v over %d: rank %d ends with contribution %d in chunk %d %d times, not %d",
@@ -160,4 +173,28 @@ func (p *proof) verdict() error {
 		}
 	}
 	return nil
+}
+
+// promises reports whether rank i ends with something in chunk c.
+func (g Goal) promises(i, c int) bool {
+	switch g {
+	case ReduceScatter, Scatter:
+		return c == i
+	case Reduce, Gather:
+		return i == 0
+	case AllReduce, AllGather, Broadcast:
+	}
+	return true
+}
+
+// from reports whether the contribution of a rank is in chunk c in the end.
+func (g Goal) from(src, c int) bool {
+	switch g {
+	case AllGather, Gather:
+		return src == c
+	case Broadcast, Scatter:
+		return src == 0
+	case AllReduce, ReduceScatter, Reduce:
+	}
+	return true
 }

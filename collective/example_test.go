@@ -13,7 +13,7 @@ func ExampleSchedule() {
 	sent, received := s.Traffic(0, 10, 4)
 	fmt.Println("bytes:", sent, received)
 	for _, st := range s.Ranks[0] {
-		fmt.Println("send chunk", st.Send.Lo, "to", st.To, "and take chunk", st.Recv.Lo, "from", st.From, "sum:", st.Action == collective.Reduce)
+		fmt.Println("send chunk", st.Send.Lo, "to", st.To, "and take chunk", st.Recv.Lo, "from", st.From, "sum:", st.Action == collective.Add)
 	}
 	// Output:
 	// proved: true

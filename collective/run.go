@@ -105,7 +105,7 @@ func (r *Runner) cut(s *Schedule, st Step, most int) []move {
 		if recvLo < recvHi {
 			m.from = r.Group[st.From]
 			m.recvLo, m.recvHi = recvLo, min(recvLo+most, recvHi)
-			m.sum = st.Action == Reduce
+			m.sum = st.Action == Add
 			recvLo = m.recvHi
 		}
 		out = append(out, m)

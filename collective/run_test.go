@@ -103,6 +103,15 @@ func want(g collective.Goal, inputs []*tensor.Tensor, i, k, n, elems int) (v flo
 		return at(inputs[chunk], k), true
 	case collective.Broadcast:
 		return at(inputs[0], k), true
+	case collective.Reduce:
+		for _, in := range inputs {
+			v += at(in, k)
+		}
+		return v, i == 0
+	case collective.Gather:
+		return at(inputs[chunk], k), i == 0
+	case collective.Scatter:
+		return at(inputs[0], k), chunk == i
 	}
 	return 0, false
 }

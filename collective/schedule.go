@@ -8,12 +8,21 @@
 // The costs, for n ranks and a buffer of B bytes cut into n chunks b_0, ...,
 // b_{n-1}:
 //
-//	schedule           steps         bytes that rank i sends
-//	RingReduceScatter  n-1           B - b_i
-//	RingAllGather      n-1           B - b_{i+1}
-//	RingAllReduce      2(n-1)        2B - b_i - b_{i+1}, about 2B(n-1)/n
-//	BinomialBroadcast  ceil(log2 n)  B for each rank it feeds; (n-1)B in all
-//	Exchange           1             (n-1)B
+//	schedule               steps           bytes that rank i sends
+//	RingReduceScatter      n-1             B - b_i
+//	RingAllGather          n-1             B - b_{i+1}
+//	RingAllReduce          2(n-1)          2B - b_i - b_{i+1}, about 2B(n-1)/n
+//	HalvingAllReduce       2 log2 p [+2]   about 2B(p-1)/p [+B], p the power of two within n
+//	DoublingAllReduce      log2 p [+2]     B log2 p [+B]
+//	TreeAllReduce          2 ceil(log2 n)  B for each rank it feeds or is fed by; 2(n-1)B in all
+//	HierarchicalAllReduce  see there       between hosts only 2B(h-1)/h by one rank of each of h
+//	BinomialBroadcast      ceil(log2 n)    B for each rank it feeds; (n-1)B in all
+//	BinomialReduce         ceil(log2 n)    B, but the root
+//	BinomialGather         ceil(log2 n)    the chunks of those it was given and its own
+//	BinomialScatter        ceil(log2 n)    the chunks of those that it passes on
+//	Exchange               1               (n-1)B
+//
+// What is in brackets comes on top for n that are no power of two.
 //
 // Duties of the caller: all ranks of the group run the same schedule on the
 // same number of elements under the same tag, one Run at a time; after an
@@ -35,6 +44,13 @@ const (
 	AllGather
 	// Broadcast copies the buffer of index 0 to all.
 	Broadcast
+	// Reduce leaves index 0 the sum of all buffers; those of others are undefined.
+	Reduce
+	// Gather starts with rank i holding chunk i and leaves index 0 all chunks; other
+	// chunks of others are undefined.
+	Gather
+	// Scatter leaves rank i chunk i of the buffer of index 0; the rest is undefined.
+	Scatter
 )
 
 // String returns the goal's name.
@@ -48,6 +64,12 @@ func (g Goal) String() string {
 		return "all-gather"
 	case Broadcast:
 		return "broadcast"
+	case Reduce:
+		return "reduce"
+	case Gather:
+		return "gather"
+	case Scatter:
+		return "scatter"
 	}
 	return fmt.Sprintf("goal(%d)", uint8(g))
 }
@@ -59,8 +81,8 @@ type Action uint8
 const (
 	// Copy overwrites the range.
 	Copy Action = iota
-	// Reduce adds to the range.
-	Reduce
+	// Add adds to the range.
+	Add
 )
 
 // Nobody stands for no partner in a Step.
@@ -69,8 +91,9 @@ const Nobody = -1
 // Range is chunks [Lo, Hi).
 type Range struct{ Lo, Hi int }
 
-// Step is what one rank does at once: it sends one range and receives another,
-// which must not overlap. Partners are indices in the group.
+// Step is what one rank does at once: it sends one range and receives another.
+// They must not overlap; but a range may be sent while another rank's is received
+// to be added to it afterwards. Partners are indices in the group.
 type Step struct {
 	To     int
 	Send   Range
@@ -134,7 +157,7 @@ func ringSteps(n, i, shift int, a Action) []Step {
 func RingReduceScatter(n int) *Schedule {
 	s := newSchedule(ReduceScatter, n, n)
 	for i := range n {
-		s.Ranks[i] = ringSteps(n, i, -1, Reduce)
+		s.Ranks[i] = ringSteps(n, i, -1, Add)
 	}
 	return s
 }
@@ -159,21 +182,7 @@ func RingAllGather(n int) *Schedule {
 func RingAllReduce(n int) *Schedule {
 	s := newSchedule(AllReduce, n, n)
 	for i := range n {
-		s.Ranks[i] = append(ringSteps(n, i, -1, Reduce), ringSteps(n, i, 0, Copy)...)
-	}
-	return s
-}
-
-// BinomialBroadcast takes ceil(log2 n) rounds: in round t every rank below 2^t
-// feeds the rank 2^t above it. Index 0 is the root.
-func BinomialBroadcast(n int) *Schedule {
-	s := newSchedule(Broadcast, n, 1)
-	whole := Range{0, 1}
-	for d := 1; d < n; d *= 2 {
-		for i := range min(d, n-d) {
-			s.Ranks[i] = append(s.Ranks[i], Step{To: i + d, Send: whole, From: Nobody})
-			s.Ranks[i+d] = append(s.Ranks[i+d], Step{To: Nobody, From: i, Recv: whole})
-		}
+		s.Ranks[i] = append(ringSteps(n, i, -1, Add), ringSteps(n, i, 0, Copy)...)
 	}
 	return s
 }

@@ -19,7 +19,30 @@ func generators() map[string]func(int) *collective.Schedule {
 		"ring reduce-scatter": collective.RingReduceScatter,
 		"ring all-gather":     collective.RingAllGather,
 		"binomial broadcast":  collective.BinomialBroadcast,
+		"binomial reduce":     collective.BinomialReduce,
+		"binomial gather":     collective.BinomialGather,
+		"binomial scatter":    collective.BinomialScatter,
+		"halving all-reduce":  collective.HalvingAllReduce,
+		"doubling all-reduce": collective.DoublingAllReduce,
+		"tree all-reduce":     collective.TreeAllReduce,
+		"hosts of 2":          func(n int) *collective.Schedule { return onHosts(n, 2) },
+		"hosts of 3 and less": func(n int) *collective.Schedule { return onHosts(n, 3) },
+		"one host":            func(n int) *collective.Schedule { return onHosts(n, n) },
 	}
+}
+
+// onHosts is a hierarchical all-reduce over hosts of m ranks, the last of the rest.
+// Neighbours are on different hosts.
+func onHosts(n, m int) *collective.Schedule {
+	hosts := make([][]int, (n+m-1)/m)
+	for i := range n {
+		hosts[i%len(hosts)] = append(hosts[i%len(hosts)], i)
+	}
+	s, err := collective.HierarchicalAllReduce(hosts)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 // Every schedule ends, and leaves each rank each contribution exactly once: by
@@ -40,13 +63,16 @@ func TestCheckRefuses(t *testing.T) {
 	edits := map[string]func(*collective.Schedule){
 		"a step missing":       func(s *collective.Schedule) { s.Ranks[1] = s.Ranks[1][1:] },
 		"copy instead of sum":  func(s *collective.Schedule) { s.Ranks[2][0].Action = collective.Copy },
-		"sum instead of copy":  func(s *collective.Schedule) { s.Ranks[2][4].Action = collective.Reduce },
+		"sum instead of copy":  func(s *collective.Schedule) { s.Ranks[2][4].Action = collective.Add },
 		"another chunk":        func(s *collective.Schedule) { s.Ranks[0][1].Send = collective.Range{Lo: 0, Hi: 1} },
 		"to itself":            func(s *collective.Schedule) { s.Ranks[0][0].To = 0 },
 		"nobody to receive":    func(s *collective.Schedule) { s.Ranks[0][0].From = collective.Nobody },
 		"outside":              func(s *collective.Schedule) { s.Ranks[0][0].Send.Hi = 9 },
 		"sends what it writes": func(s *collective.Schedule) { s.Ranks[0][0].Recv = s.Ranks[0][0].Send },
 		"a list too few":       func(s *collective.Schedule) { s.Ranks = s.Ranks[1:] },
+		"adds to more than it sends": func(s *collective.Schedule) {
+			s.Ranks[0][0].Send, s.Ranks[0][0].Recv = collective.Range{Lo: 1, Hi: 3}, collective.Range{Lo: 1, Hi: 2}
+		},
 		"an extra message": func(s *collective.Schedule) {
 			s.Ranks[0] = append(s.Ranks[0], collective.Step{To: 1, Send: collective.Range{Lo: 0, Hi: 1}, From: collective.Nobody})
 		},
@@ -101,6 +127,77 @@ func TestTrafficFollowsTheFormulas(t *testing.T) {
 			if down != total*int64(n-1) {
 				t.Errorf("broadcast n=%d sends %d in all", n, down)
 			}
+		}
+	}
+}
+
+// The formulas of all-reduces other than the ring, for buffers that all chunks of
+// it cut evenly.
+func TestTrafficOfAllReduces(t *testing.T) {
+	for n := 1; n <= nMax; n++ {
+		p := 1 << (bits.Len(uint(n)) - 1)
+		rounds, elems := bits.Len(uint(p))-1, p*6
+		const size = 4
+		whole := int64(elems * size)
+		halving, doubling, tree := collective.HalvingAllReduce(n), collective.DoublingAllReduce(n), collective.TreeAllReduce(n)
+		var inTree, longest int64
+		for i := range n {
+			fold, steps := int64(0), 0
+			if i < n-p || i >= p {
+				fold, steps = whole, 2 // each end of a fold sends once and receives once
+			}
+			h, d := 2*whole*int64(p-1)/int64(p)+fold, whole*int64(rounds)+fold
+			hSteps, dSteps := 2*rounds+steps, rounds+steps
+			if i >= p {
+				h, d, hSteps, dSteps = whole, whole, 2, 2
+			}
+			if sent, received := halving.Traffic(i, elems, size); sent != h || received != h || len(halving.Ranks[i]) != hSteps {
+				t.Errorf("halving n=%d rank %d: %d/%d bytes in %d steps, want %d in %d", n, i, sent, received, len(halving.Ranks[i]), h, hSteps)
+			}
+			if sent, received := doubling.Traffic(i, elems, size); sent != d || received != d || len(doubling.Ranks[i]) != dSteps {
+				t.Errorf("doubling n=%d rank %d: %d/%d bytes in %d steps, want %d in %d", n, i, sent, received, len(doubling.Ranks[i]), d, dSteps)
+			}
+			sent, _ := tree.Traffic(i, elems, size)
+			inTree += sent
+			longest = max(longest, int64(len(tree.Ranks[i])))
+		}
+		if inTree != 2*int64(n-1)*whole || longest != 2*int64(bits.Len(uint(n-1))) {
+			t.Errorf("tree n=%d: %d bytes in %d steps", n, inTree, longest)
+		}
+	}
+}
+
+// Between hosts a hierarchical all-reduce sends what a ring of one rank a host does,
+// and nothing else.
+func TestTrafficBetweenHosts(t *testing.T) {
+	hosts := [][]int{{0, 5, 6}, {1, 3}, {4, 2, 7, 8}}
+	s, err := collective.HierarchicalAllReduce(hosts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := map[int]int{}
+	for k, h := range hosts {
+		for _, i := range h {
+			host[i] = k
+		}
+	}
+	const elems, size = 999, 4
+	between := make([]int64, len(hosts))
+	for i, steps := range s.Ranks {
+		for _, st := range steps {
+			if st.To != collective.Nobody && host[st.To] != host[i] {
+				between[host[i]] += size * int64(collective.Bound(st.Send.Hi, s.Chunks, elems)-collective.Bound(st.Send.Lo, s.Chunks, elems))
+			}
+		}
+	}
+	for k, sent := range between {
+		if sent != 2*elems*size*2/3 {
+			t.Errorf("host %d sends %d bytes to others, want %d", k, sent, 2*elems*size*2/3)
+		}
+	}
+	for _, bad := range [][][]int{{}, {{0}, {}}, {{0, 0}}, {{0, 2}}, {{-1, 0}}} {
+		if _, err := collective.HierarchicalAllReduce(bad); err == nil {
+			t.Errorf("hosts %v are taken", bad)
 		}
 	}
 }

@@ -113,7 +113,7 @@ func (r *ring) arrived() {
 				return
 			}
 			for i, v := range body.([]float64) {
-				if s.Action == collective.Reduce {
+				if s.Action == collective.Add {
 					v += dst[i]
 				}
 				dst[i] = v
