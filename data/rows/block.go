@@ -1,6 +1,7 @@
 package rows
 
 import (
+	"math"
 	"runtime"
 	"slices"
 )
@@ -245,52 +246,51 @@ func readDense(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []i
 	dim, mask := spec.Dim, 1<<shift-1
 	out.Values, out.Offsets, out.IDs = Resize(out.Values, len(at)*dim), out.Offsets[:0], out.IDs[:0]
 	for i, row := range at {
-		if i%group == 0 {
+		if dim > line && i%group == 0 {
 			touchFloats(dim, column, blocks, shift, at[i:min(i+group, len(at))])
 		}
 		c := &blocks[row>>shift].Columns[column]
-		dst, from := out.Values[i*dim:(i+1)*dim], (row&mask)*dim
-		if c.Bytes == nil {
-			copy(dst, c.Values[from:from+dim])
-			continue
-		}
-		for j, b := range c.Bytes[from : from+dim] {
-			dst[j] = c.Table[b]
+		from := (row & mask) * dim
+		switch {
+		case c.Bytes != nil:
+			dst := out.Values[i*dim : (i+1)*dim]
+			for j, b := range c.Bytes[from : from+dim] {
+				dst[j] = c.Table[b]
+			}
+		case dim == 1:
+			out.Values[i] = c.Values[from]
+		default:
+			copy(out.Values[i*dim:(i+1)*dim], c.Values[from:from+dim])
 		}
 	}
 }
 
 func readRagged(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int, out *Column) {
-	mask := 1<<shift - 1
 	out.Offsets = Resize(out.Offsets, len(at)+1)
 	out.Offsets[0] = 0
-	total := int64(0)
-	for i, row := range at {
-		c := &blocks[row>>shift].Columns[column]
-		r := row & mask
-		total += int64(c.start(spec, r+1) - c.start(spec, r))
-		out.Offsets[i+1] = total
-	}
-	out.IDs = Resize(out.IDs, int(total))
-	out.Values = Resize(out.Values, int(total))
-	for i, row := range at {
-		if i%group == 0 {
-			touchEntries(spec, column, blocks, shift, at[i:min(i+group, len(at))])
-		}
-		c := &blocks[row>>shift].Columns[column]
-		r := row & mask
-		lo, hi := c.start(spec, r), c.start(spec, r+1)
-		to := out.Offsets[i]
-		dst := out.IDs[to : to+int64(hi-lo)]
-		for j, id := range c.IDs[lo:hi] {
-			dst[j] = int64(id)
-		}
-		if c.Values != nil {
-			copy(out.Values[to:to+int64(hi-lo)], c.Values[lo:hi])
-		} else {
-			Ones(out.Values[to : to+int64(hi-lo)])
+	ids, values := out.IDs[:0], out.Values[:0]
+	var ragged [group]entries
+	for first := 0; first < len(at); first += group {
+		some := ragged[:min(group, len(at)-first)]
+		from := len(ids)
+		to := from + findEntries(spec, column, blocks, shift, at[first:], some)
+		ids, values = Resize(ids, to), Resize(values, to)
+		for i := range some {
+			e := &some[i]
+			dst := ids[from : from+len(e.ids)]
+			for j, id := range e.ids {
+				dst[j] = int64(id)
+			}
+			if e.values != nil {
+				copy(values[from:from+len(e.ids)], e.values)
+			} else {
+				Ones(values[from : from+len(e.ids)])
+			}
+			from += len(e.ids)
+			out.Offsets[first+i+1] = int64(from)
 		}
 	}
+	out.IDs, out.Values = ids, values
 }
 
 // Rows of a batch are anywhere in memory: copying one would wait for every cache line
@@ -302,41 +302,50 @@ const (
 	line = 16
 )
 
-// touchEntries loads the cache lines of rows.
-func touchEntries(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int) {
-	mask, sum := 1<<shift-1, float32(0)
-	for _, row := range at {
-		c := &blocks[row>>shift].Columns[column]
-		r := row & mask
+// entries are those of one row, without values if all are 1.
+type entries struct {
+	ids    []int32
+	values []float32
+}
+
+// findEntries finds those of the first rows of at, loads their cache lines, and
+// returns how many there are.
+func findEntries(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int, found []entries) int {
+	mask, n, sum := 1<<shift-1, 0, uint32(0)
+	for i := range found {
+		c := &blocks[at[i]>>shift].Columns[column]
+		r := at[i] & mask
 		lo, hi := c.start(spec, r), c.start(spec, r+1)
-		ids := c.IDs[lo:hi]
-		for j := 0; j < len(ids); j += line {
-			sum += float32(ids[j])
+		e := entries{ids: c.IDs[lo:hi]}
+		if c.Values != nil {
+			e.values = c.Values[lo:hi]
 		}
-		if c.Values == nil {
-			continue
+		for j := 0; j < len(e.ids); j += line {
+			sum |= uint32(e.ids[j])
+			if e.values != nil {
+				sum |= math.Float32bits(e.values[j])
+			}
 		}
-		values := c.Values[lo:hi]
-		for j := 0; j < len(values); j += line {
-			sum += values[j]
-		}
+		n += len(e.ids)
+		found[i] = e
 	}
 	runtime.KeepAlive(sum)
+	return n
 }
 
 // touchFloats loads the cache lines of rows of a dense column.
 func touchFloats(dim, column int, blocks []*Block, shift uint, at []int) {
-	mask, sum := 1<<shift-1, float32(0)
+	mask, sum := 1<<shift-1, uint32(0)
 	for _, row := range at {
 		c := &blocks[row>>shift].Columns[column]
 		from := (row & mask) * dim
 		if c.Bytes != nil {
-			sum += float32(c.Bytes[from])
+			sum |= uint32(c.Bytes[from])
 			continue
 		}
 		values := c.Values[from : from+dim]
 		for j := 0; j < len(values); j += line {
-			sum += values[j]
+			sum |= math.Float32bits(values[j])
 		}
 	}
 	runtime.KeepAlive(sum)
