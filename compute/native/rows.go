@@ -36,7 +36,7 @@ func (b *builder[T]) rows(n *graph.Node) compute.Kernel {
 	case graph.Bag:
 		return bags(func(c *compute.Call) int { return c.In[0].Shape()[0] }, b.eachOf(func(c *compute.Call) (int, int) {
 			bags := c.Out.Shape()[0]
-			return bags, (c.Out.Elems() + c.In[1].Elems()*(c.Out.Shape()[1]+8)) / max(1, bags)
+			return bags, (c.Out.Elems() + c.In[1].Elems()*entryCost(c.Out.Shape()[1])) / max(1, bags)
 		}, b.bag))
 	case graph.BagGrad:
 		return bags(func(c *compute.Call) int { return c.Out.Shape()[0] }, b.byRow(b.bagGrad))
@@ -53,6 +53,14 @@ func (b *builder[T]) byRow(body func(c *compute.Call, lo, hi, worker int)) compu
 	}
 }
 
+// entryCost is that of adding a row of so many elements, or one number.
+func entryCost(dim int) int {
+	if dim == 1 {
+		return 2
+	}
+	return dim + 8
+}
+
 // wideRow is from which length on rows are added on threads: each thread passes over
 // all entries, which costs as much as adding shorter ones.
 const wideRow = 8
@@ -61,7 +69,7 @@ const wideRow = 8
 func (b *builder[T]) spreadRows(l *loop, c *compute.Call) {
 	rows, dim := c.Out.Shape()[0], c.Out.Shape()[1]
 	l.few = true
-	cost := (c.Out.Elems() + c.In[1].Elems()*(dim+8)) / max(1, rows)
+	cost := (c.Out.Elems() + c.In[1].Elems()*entryCost(dim)) / max(1, rows)
 	if dim < wideRow {
 		cost = 0 // one part
 	}
