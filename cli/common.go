@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
 )
 
@@ -38,7 +40,7 @@ func addReport(cmd *cobra.Command, path *string) {
 }
 
 // job reads the job named by the arguments, or the built-in one.
-func (c *common) job(args []string) (job.Job, error) {
+func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
 	if len(args) == 0 {
 		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -50,12 +52,12 @@ func (c *common) job(args []string) (job.Job, error) {
 	if err != nil {
 		return j, requestError{err}
 	}
-	return j, asRequest(c.checkFiles(j))
+	return j, asRequest(c.checkFiles(ctx, j))
 }
 
 // checkFiles finds missing files before anything is started.
-func (c *common) checkFiles(j job.Job) error {
-	if info, err := os.Stat(c.dataDir); err != nil || !info.IsDir() {
+func (c *common) checkFiles(ctx context.Context, j job.Job) error {
+	if info, err := os.Stat(c.dataDir); !file.IsURL(c.dataDir) && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
 	}
 	for _, s := range []struct{ field, path string }{
@@ -65,19 +67,15 @@ func (c *common) checkFiles(j job.Job) error {
 		{"data.eval.labels", j.Data.Eval.Labels},
 		{"import.path", j.Import.Path},
 	} {
-		path := s.path
-		if path == "" {
+		if s.path == "" {
 			continue
 		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.dataDir, path)
+		_, err := file.Expand(ctx, c.dataDir, []string{s.path})
+		if errors.Is(err, file.ErrMissing) {
+			err = fmt.Errorf("%w; check --data-dir (now %s)", err, c.dataDir)
 		}
-		info, err := os.Stat(path)
 		if err != nil {
-			return &job.FieldError{Field: s.field, Fix: fmt.Sprintf("there is no file %s; check --data-dir (now %s)", path, c.dataDir)}
-		}
-		if info.IsDir() {
-			return &job.FieldError{Field: s.field, Fix: path + " is a directory"}
+			return &job.FieldError{Field: s.field, Fix: err.Error()}
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ taken. A file of named columns needs the job that says which features.`,
 			if err := checkOut("OUT", out); err != nil {
 				return err
 			}
-			h, err := f.convert(&flags, args, eval, out)
+			h, err := f.convert(c.Context(), &flags, args, eval, out)
 			if err != nil {
 				return err
 			}
@@ -75,17 +76,17 @@ taken. A file of named columns needs the job that says which features.`,
 }
 
 // convert converts the rows of a job, or without one those of the flags.
-func (c *common) convert(flags *convertFlags, args []string, eval bool, out string) (*cache.Header, error) {
+func (c *common) convert(ctx context.Context, flags *convertFlags, args []string, eval bool, out string) (*cache.Header, error) {
 	spec := flags.spec
 	if spec.Format == "" {
-		j, err := c.job(args[:1])
+		j, err := c.job(ctx, args[:1])
 		if err != nil {
 			return nil, err
 		}
 		if sameFile(args[0], out) {
 			return nil, requestError{fmt.Errorf("OUT %s is the job itself", out)}
 		}
-		return train.Convert(j, c.dataDir, eval, out)
+		return train.Convert(ctx, j, c.dataDir, eval, out)
 	}
 	if eval || len(c.settings) > 0 || c.dataDir != "" {
 		return nil, requestError{errors.New("--eval, --set and --data-dir are of jobs, --format is without one")}
@@ -99,7 +100,7 @@ func (c *common) convert(flags *convertFlags, args []string, eval bool, out stri
 	if sameFile(spec.Path, out) {
 		return nil, requestError{fmt.Errorf("OUT %s is the file to read", out)}
 	}
-	return data.Convert(spec, out)
+	return data.Convert(ctx, spec, out)
 }
 
 // printConverted says what a cache file holds.

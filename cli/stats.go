@@ -63,7 +63,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return fileStats(ctx, args[0])
 	}
-	j, err := c.job(args)
+	j, err := c.job(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return tableStats(ctx, from, c.dataDir)
 	}
-	src, err := train.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
+	src, err := train.OpenSource(ctx, j, c.dataDir, eval)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func fileStats(ctx context.Context, path string) (*stats.Table, error) {
 		t, err := stats.OfTable(ctx, in)
 		return t, errors.Join(err, in.Close())
 	}
-	src, err := data.Open(spec) //nolint:contextcheck // sources are opened without one
+	src, err := data.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

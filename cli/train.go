@@ -81,7 +81,7 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
-	j, err := f.job(args)
+	j, err := f.job(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	if err != nil {
 		return fmt.Errorf("cannot find this program to start it again: %w", err)
 	}
-	if err := f.foresee(j); err != nil { //nolint:contextcheck // sources are opened without one
+	if err := f.foresee(ctx, j); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -204,14 +204,14 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 
 // foresee finds what is wrong with checkpoints, model and strategy before anything
 // is started; with the latter two, unless the whole file must be read to know.
-func (f *trainFlags) foresee(j job.Job) error {
+func (f *trainFlags) foresee(ctx context.Context, j job.Job) error {
 	if err := train.CheckResume(j); err != nil {
 		return err
 	}
 	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 || t.IsTable() {
 		return nil
 	}
-	columns, err := train.Columns(j, f.dataDir)
+	columns, err := train.Columns(ctx, j, f.dataDir)
 	if err != nil {
 		return requestError{err}
 	}

@@ -29,16 +29,16 @@ func TestTable(t *testing.T) {
 	for limit, want := range map[int]int{0: 90, 40: 40} {
 		spec := spec
 		spec.Limit = limit
-		fitted, err := Fit(spec, pipeline)
+		fitted, err := Fit(t.Context(), spec, pipeline)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spec.Fitted = fitted
-		src, err := Open(spec)
+		src, err := Open(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		columns, err := Columns(spec)
+		columns, err := Columns(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,11 +49,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("%d rows, %d learned from, %d bad", src.Rows(), fitted.Rows, src.(Reporter).BadRows())
 		}
 		spec.MaxBadRows = 3
-		if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "more than 3 bad rows") || !strings.Contains(err.Error(), `:38: column "y": label 5 is not`) {
+		if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "more than 3 bad rows") || !strings.Contains(err.Error(), `:38: column "y": label 5 is not`) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "needs Fitted") {
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "needs Fitted") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestUnitNorm(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1 1:3 5:4\n0\n1 2:1 3:1 4:1 5:1\n0 7:-2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	src, err := Open(Spec{Format: "libsvm", Path: path, UnitNorm: true})
+	src, err := Open(t.Context(), Spec{Format: "libsvm", Path: path, UnitNorm: true})
 	if err != nil {
 		t.Fatal(err)
 	}

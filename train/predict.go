@@ -40,7 +40,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := withPath(&j, path); err != nil {
 		return 0, err
 	}
-	w, _, version, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
+	w, _, version, err := alone(ctx, j, dataDir, from)
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if m.Task == graph.Tokens {
 		return 0, &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf("%s predicts every token of a text, of which there is no table: eval gives its loss and perplexity", j.Model.Kind)}
 	}
-	labelled, err := data.Labelled(sourceSpec(j, j.Data.Eval, dataDir, w.rows.features)) //nolint:contextcheck // as above
+	labelled, err := data.Labelled(ctx, sourceSpec(j, j.Data.Eval, dataDir, w.rows.features))
 	if err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}

@@ -165,7 +165,7 @@ func TestOfSource(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1 1:1 3:0.5\n-1 2:2\n1 1:1 3:0.5\n-1\nx\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	src, err := data.Open(data.Spec{Format: "libsvm", Path: path, Features: 3, MaxBadRows: 1})
+	src, err := data.Open(t.Context(), data.Spec{Format: "libsvm", Path: path, Features: 3, MaxBadRows: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestOfSource(t *testing.T) {
 	if c := names["x values"]; c.Numbers == nil || c.Numbers.Mean != 1 || c.Numbers.Max != 2 {
 		t.Errorf("%+v", c)
 	}
-	generated, err := data.Open(data.Spec{Format: "generated", Rows: 10_000, Buckets: 1 << 16})
+	generated, err := data.Open(t.Context(), data.Spec{Format: "generated", Rows: 10_000, Buckets: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gangline/gangline/job"
+)
+
+// writeRows makes two files of rows and a job that reads one of them.
+func writeRows(t *testing.T) (dir, jobFile string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range map[string]string{
+		"part-1.svm": "+1 1:1 3:0.5\n-1 2:1\n", "part-2.svm": "+1 2:1\n", "job.yaml": `
+model: {kind: logistic}
+optimizer: {kind: sgd, lr: 0.1}
+data:
+  train: {format: libsvm, path: part-1.svm}
+`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir, filepath.Join(dir, "job.yaml")
+}
+
+// Paths of a job are files, patterns of files, and URLs; what names nothing is found
+// before anything starts.
+func TestPathsOfJobs(t *testing.T) {
+	dir, file := writeRows(t)
+	for path, want := range map[string]string{
+		"part-1.svm":                  "2 rows",
+		"part-*.svm":                  "3 rows",
+		"part-[2].svm":                "1 rows",
+		"file://" + dir + "/part-*":   "3 rows",
+		filepath.Join(dir, "part-?*"): "3 rows",
+		"prat-*.svm":                  "job: data.train.path: " + dir + "/prat-*.svm: no file matches; near to it are part-1.svm",
+		"prat-1.svm":                  "prat-1.svm: there is no such file; near to it are part-1.svm, part-2.svm, job.yaml; check --data-dir (now " + dir + ")",
+		"s4://bucket/x":               `data.train.path: s4://bucket/x: this program knows no object store s4://: did you mean "s3"?`,
+		"../" + filepath.Base(dir):    "it is a directory, want a file",
+	} {
+		var stdout, stderr strings.Builder
+		status := run(t.Context(), job.Extensions{}, []string{"data", "head", file, "--set", "data.train.path=" + path}, &stdout, &stderr)
+		wantStatus := exitRequest
+		if strings.HasSuffix(want, " rows") {
+			wantStatus = exitDone
+		}
+		if got := stdout.String() + stderr.String(); status != wantStatus || !strings.Contains(got, want) {
+			t.Errorf("%q: status %d: %s", path, status, got)
+		}
+	}
+}
+
+// An interrupt ends every command that reads rows, and leaves no file.
+func TestInterruptWhileReading(t *testing.T) {
+	dir, file := writeRows(t)
+	interrupted, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupt signal received"))
+	for _, args := range [][]string{
+		{"data", "head", file}, {"data", "stats", file},
+		{"data", "convert", file, filepath.Join(dir, "out.gcache")},
+		{"plan", "check", file},
+		{"data", "convert", "--format", "libsvm", "--path", filepath.Join(dir, "part-1.svm"), filepath.Join(dir, "out.gcache")},
+	} {
+		var stdout, stderr strings.Builder
+		if status := run(interrupted, job.Extensions{}, args, &stdout, &stderr); status != exitFailed || !strings.Contains(stderr.String(), "interrupt signal received") {
+			t.Errorf("%v: status %d: %s%s", args, status, &stdout, &stderr)
+		}
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*gcache*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
