@@ -175,6 +175,9 @@ func (c *collector) read(r rowReader) error {
 	if err := c.cut(true); err != nil {
 		return err
 	}
+	if c.seen == 0 && c.spec.Split != nil && r.Lines() > c.bad.count {
+		c.seen = r.Lines() - c.bad.count // of a table, which is split before
+	}
 	if c.seen == 0 {
 		return fmt.Errorf("data: %s holds no rows (%d lines read, %d malformed)", c.spec.Path, r.Lines(), c.bad.count)
 	}

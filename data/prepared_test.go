@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/data/format"
+	"github.com/gangline/gangline/data/split"
 )
 
 // A file of named columns is read through its features: as many rows as the spec
@@ -74,5 +75,39 @@ func TestUnitNorm(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float32{.6, .8, .5, .5, .5, .5, -1}, b.Columns[1].Values); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
+
+// What is wrong with the columns or the split of a table is said with what there is.
+func TestTableRefuses(t *testing.T) {
+	const rows = "y,a,b,day\n1,1.7e308,u,1\n0,-1.7e308,v,2\n1,1.7e308,w,3\n"
+	label := feature.Label{Column: "y"}
+	for want, test := range map[string]struct {
+		split    split.Rule
+		features []feature.Feature
+		group    string
+	}{
+		`features[0].column: the file has no column "q": did you mean "y"? There are y, a, b, day`:                                 {features: []feature.Feature{{Kind: feature.Number, Column: "q"}}},
+		`group: the file has no column "grp": there are y, a, b, day`:                                            {features: []feature.Feature{{Kind: feature.Category, Column: "b"}}, group: "grp"},
+		`features[1].column: "y" is the label`:                                                                                     {features: []feature.Feature{{Kind: feature.Number, Column: "a"}, {Kind: feature.Number, Column: "y"}}},
+		`features[0].columns: "y" is the label`:                                                                                    {features: []feature.Feature{{Kind: feature.Cross, Columns: []string{"b", "y"}, Buckets: 9}}},
+		`f (3 rows read): feature: there are no rows to learn from, all were refused; the first: f:2: column "a": 1.7e+308 is not`: {},
+		`f (3 rows read, split by time): feature: there are no rows to learn from`:                                                 {split: split.Rule{By: split.ByTime, Column: "day", Validation: []string{"0"}}},
+		`none of the 3 rows of f is of the part that is meant`: {
+			split: split.Rule{By: split.ByTime, Column: "day", Part: split.Test, Test: []string{"4"}}, features: []feature.Feature{{Kind: feature.Category, Column: "b", Buckets: 5}},
+		},
+	} {
+		spec := Spec{Format: "csv", Path: tempFile(t, []byte(rows)), Table: format.Spec{Header: true}, Group: test.group}
+		if test.split.By != "" {
+			spec.Split = &test.split
+		}
+		var err error
+		spec.Fitted, err = Fit(t.Context(), spec, feature.Spec{Label: label, Task: feature.Binary, Features: test.features})
+		if err == nil {
+			_, err = Open(t.Context(), spec)
+		}
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), spec.Path, "f"), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }
