@@ -213,7 +213,9 @@ func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitte
 			Header: s.Header, Names: s.Columns, Columns: s.Types, Missing: s.Missing, Suffix: s.Suffix, Delimiter: s.Delimiter,
 			NoQuotes: s.NoQuotes, Encoding: s.Encoding, Namespaces: s.Namespaces, NumericIDs: s.NumericIDs,
 		}
-	case s.Format == "idx" && !binary:
+	case s.Format == "idx" && binary:
+		spec.Classes = 2
+	case s.Format == "idx":
 		spec.Classes = j.Model.Classes
 	case s.Format != "libsvm":
 	case binary && s.LabelBase == 0:

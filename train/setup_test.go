@@ -30,6 +30,8 @@ func TestLibsvmSpec(t *testing.T) {
 		{"three classes from 1", job.Model{Kind: "mlp", Classes: 3}, based, func(s *data.Spec) { s.LabelBase, s.Classes = 1, 3 }},
 		{"mlp of two", job.Model{Kind: "mlp"}, from, func(s *data.Spec) { s.LabelMap = "binary" }},
 		{"numbers", job.Model{Kind: "linear"}, from, func(*data.Spec) {}},
+		{"images of two classes", job.Model{Kind: "logistic"}, job.Source{Format: "idx"}, func(s *data.Spec) { *s = data.Spec{Format: "idx", Classes: 2} }},
+		{"images of three", job.Model{Kind: "mlp", Classes: 3}, job.Source{Format: "idx"}, func(s *data.Spec) { *s = data.Spec{Format: "idx", Classes: 3} }},
 	} {
 		spec := want
 		c.add(&spec)
