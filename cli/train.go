@@ -294,7 +294,7 @@ func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, w
 	}
 	err = errors.Join(err, f.writePlots(report))
 	if !f.quiet {
-		printTable(stdout, report)
+		err = errors.Join(err, printTable(stdout, report))
 	}
 	return err
 }
