@@ -62,11 +62,13 @@ func TestInterruptWhileReading(t *testing.T) {
 	dir, file := writeRows(t)
 	interrupted, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupt signal received"))
+	out := filepath.Join(dir, "out.gcache")
 	for _, args := range [][]string{
-		{"data", "head", file}, {"data", "stats", file},
-		{"data", "convert", file, filepath.Join(dir, "out.gcache")},
+		{"data", "head", file},
+		{"data", "stats", file},
+		{"data", "convert", file, out},
+		{"data", "convert", "--format", "libsvm", "--path", filepath.Join(dir, "part-1.svm"), out},
 		{"plan", "check", file},
-		{"data", "convert", "--format", "libsvm", "--path", filepath.Join(dir, "part-1.svm"), filepath.Join(dir, "out.gcache")},
 	} {
 		var stdout, stderr strings.Builder
 		if status := run(interrupted, job.Extensions{}, args, &stdout, &stderr); status != exitFailed || !strings.Contains(stderr.String(), "interrupt signal received") {

@@ -15,6 +15,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/data/format"
+	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/draft"
 	"github.com/gangline/gangline/job"
@@ -117,7 +118,7 @@ func fileStats(ctx context.Context, path string) (*stats.Table, error) {
 	spec := data.Spec{Format: g.Format, Path: path}
 	switch g.Format {
 	case "libsvm":
-		spec.ZeroBased, spec.MaxBadRows = g.ZeroBased, anyNumber
+		spec.ZeroBased, spec.MaxBadRows, spec.Features = g.ZeroBased, anyNumber, rows.MaxID
 	case "criteo":
 		spec.Buckets, spec.MaxBadRows = 1<<24, anyNumber
 	case "text":

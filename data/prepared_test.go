@@ -88,7 +88,7 @@ func TestTableRefuses(t *testing.T) {
 		group    string
 	}{
 		`features[0].column: the file has no column "q": did you mean "y"? There are y, a, b, day`:                                 {features: []feature.Feature{{Kind: feature.Number, Column: "q"}}},
-		`group: the file has no column "grp": there are y, a, b, day`:                                            {features: []feature.Feature{{Kind: feature.Category, Column: "b"}}, group: "grp"},
+		`group: the file has no column "grp": there are y, a, b, day`:                                                              {features: []feature.Feature{{Kind: feature.Category, Column: "b"}}, group: "grp"},
 		`features[1].column: "y" is the label`:                                                                                     {features: []feature.Feature{{Kind: feature.Number, Column: "a"}, {Kind: feature.Number, Column: "y"}}},
 		`features[0].columns: "y" is the label`:                                                                                    {features: []feature.Feature{{Kind: feature.Cross, Columns: []string{"b", "y"}, Buckets: 9}}},
 		`f (3 rows read): feature: there are no rows to learn from, all were refused; the first: f:2: column "a": 1.7e+308 is not`: {},

@@ -71,7 +71,7 @@ type Moments struct {
 // nothing says that there were no rows.
 func (f *Fitter) nothing() error {
 	if f.refused != nil {
-		return fmt.Errorf("feature: there are no rows to learn from, all were refused; the first: %v", f.refused)
+		return fmt.Errorf("feature: there are no rows to learn from, all were refused; the first: %w", f.refused)
 	}
 	return errors.New("feature: there are no rows to learn from")
 }

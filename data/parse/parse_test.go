@@ -282,3 +282,15 @@ func TestMarks(t *testing.T) {
 		t.Errorf("a mark in the middle: %q", o.Faults)
 	}
 }
+
+// A large index is a declared one, or an error of its row.
+func TestUndeclaredIndexes(t *testing.T) {
+	text := []byte("1 1:1\n1 134217729:1\n1 134217728:1\n1 2147483648:1\n")
+	o := same(t, text, openLibsvm(LibsvmOptions{}))
+	if o.Columns[1].Dim != UndeclaredMax || o.Rows.Rows != 2 || len(o.Faults) != 2 || !strings.Contains(o.Faults[0], `f:2: column "entry 1": index 134217729 makes a model of more than`) {
+		t.Errorf("%d features, %d rows, %q", o.Columns[1].Dim, o.Rows.Rows, o.Faults)
+	}
+	if o = same(t, text, openLibsvm(LibsvmOptions{Features: rows.MaxID})); o.Rows.Rows != 3 || len(o.Faults) != 1 {
+		t.Errorf("declared: %d rows, %q", o.Rows.Rows, o.Faults)
+	}
+}
