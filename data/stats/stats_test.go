@@ -2,6 +2,7 @@ package stats
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -225,5 +226,18 @@ func TestManyRows(t *testing.T) {
 	}
 	if !slices.IsSorted([]int{each(4000), each(10), each(1)}) {
 		t.Error("fewer columns have less room")
+	}
+}
+
+// Moments that are beyond float64 are null in JSON, which has no other word.
+func TestMomentsBeyond(t *testing.T) {
+	var c column
+	c.numeric = true
+	for _, v := range []float64{1e300, -1e300, 2} {
+		c.number(v)
+	}
+	text, err := json.Marshal(c.result())
+	if want := `"min":-1e+300,"mean":`; err != nil || !strings.Contains(string(text), want) || !strings.Contains(string(text), `"std":null`) {
+		t.Errorf("got %s, %v", text, err)
 	}
 }
