@@ -219,6 +219,9 @@ func (r *rows) duplicates() (n int64, exact bool) {
 	return max(0, r.n-int64(math.Round(r.all.estimate()))), false
 }
 
+// noValue stands for a missing value in the hash of a row.
+const noValue = math.MaxUint64
+
 // fold mixes a value into the hash of its row.
 func fold(h *uint64, v uint64) { *h = mix.Mix(*h ^ v) }
 

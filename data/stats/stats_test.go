@@ -241,3 +241,16 @@ func TestMomentsBeyond(t *testing.T) {
 		t.Errorf("got %s, %v", text, err)
 	}
 }
+
+// A missing value is equal to another one and to no number.
+func TestMissingIsNoNumber(t *testing.T) {
+	r := &reader{
+		fields: []table.Field{{Name: "n", Kind: table.Integer}},
+		blocks: []table.Block{{Rows: 5, Columns: []table.Column{{Integers: []int64{-1, 0, 0, -1, 0}, Missing: []bool{false, true, false, false, true}}}}},
+		errs:   []error{nil},
+	}
+	got, err := OfTable(t.Context(), r)
+	if err != nil || got.Duplicates != 2 || got.Columns[0].Distinct != 2 || got.Columns[0].Missing != 2 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
