@@ -26,7 +26,11 @@ type common struct {
 	ext      job.Extensions
 	dataDir  string
 	settings []string
+	inputs   []input // what the job reads, itself among it
 }
+
+// input is a file that is read.
+type input struct{ name, path string }
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -52,7 +56,31 @@ func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
 	if err != nil {
 		return j, requestError{err}
 	}
-	return j, asRequest(c.checkFiles(ctx, j))
+	c.inputs = []input{{"the job file", args[0]}}
+	if err := c.checkFiles(ctx, j); err != nil {
+		return j, asRequest(err)
+	}
+	if j.Data.Rejects == "" {
+		return j, nil
+	}
+	return j, errors.Join(c.spare("data.rejects", j.Data.Rejects), c.spare("data.rejects", j.Data.Rejects+".eval"))
+}
+
+// reads notes the files that a field or a flag names.
+func (c *common) reads(name string, paths []string) {
+	for _, path := range paths {
+		c.inputs = append(c.inputs, input{"a file of " + name, path})
+	}
+}
+
+// spare refuses to write over a file that the job reads.
+func (c *common) spare(flag, path string) error {
+	for _, in := range c.inputs {
+		if path != "" && sameFile(in.path, path) {
+			return requestError{fmt.Errorf("%s %s is %s: name another file", flag, path, in.name)}
+		}
+	}
+	return nil
 }
 
 // checkFiles finds missing files before anything is started.
@@ -70,13 +98,14 @@ func (c *common) checkFiles(ctx context.Context, j job.Job) error {
 		if s.path == "" {
 			continue
 		}
-		_, err := file.Expand(ctx, c.dataDir, []string{s.path})
+		found, err := file.Expand(ctx, c.dataDir, []string{s.path})
 		if errors.Is(err, file.ErrMissing) {
 			err = fmt.Errorf("%w; check --data-dir (now %s)", err, c.dataDir)
 		}
 		if err != nil {
 			return &job.FieldError{Field: s.field, Fix: err.Error()}
 		}
+		c.reads(s.field, found)
 	}
 	return nil
 }

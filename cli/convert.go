@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/train"
 )
@@ -83,8 +84,8 @@ func (c *common) convert(ctx context.Context, flags *convertFlags, args []string
 		if err != nil {
 			return nil, err
 		}
-		if sameFile(args[0], out) {
-			return nil, requestError{fmt.Errorf("OUT %s is the job itself", out)}
+		if err := c.spare("OUT", out); err != nil {
+			return nil, err
 		}
 		return train.Convert(ctx, j, c.dataDir, eval, out)
 	}
@@ -97,8 +98,14 @@ func (c *common) convert(ctx context.Context, flags *convertFlags, args []string
 	if err := spec.Validate(); err != nil {
 		return nil, requestError{err}
 	}
-	if sameFile(spec.Path, out) {
-		return nil, requestError{fmt.Errorf("OUT %s is the file to read", out)}
+	found, err := file.Expand(ctx, "", []string{spec.Path})
+	if err != nil {
+		return nil, requestError{fmt.Errorf("--path: %w", err)}
+	}
+	c.reads("--path", found)
+	c.reads("--labels", []string{spec.Labels})
+	if err := c.spare("OUT", out); err != nil {
+		return nil, err
 	}
 	return data.Convert(ctx, spec, out)
 }

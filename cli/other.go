@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -66,7 +67,7 @@ that the job imports (import.path).`,
 			if from == "" {
 				from = j.Checkpoint.Dir
 			}
-			if err := checkOut("--report", report); err != nil {
+			if err := errors.Join(f.spare("--report", report), checkOut("--report", report)); err != nil {
 				return err
 			}
 			m, err := train.Evaluate(c.Context(), j, f.dataDir, from)

@@ -57,6 +57,30 @@ func TestPathsOfJobs(t *testing.T) {
 	}
 }
 
+// No command writes over what it reads: the rows would be lost.
+func TestInputsAreSpared(t *testing.T) {
+	dir, file := writeRows(t)
+	part := filepath.Join(dir, "part-2.svm")
+	glob := []string{"--set", "data.train.path=part-*.svm"}
+	for want, args := range map[string][]string{
+		"--out " + part + " is a file of data.train.path":        {"predict", file, "--checkpoint", "none", "--out", part, "--format", "csv"},
+		"--out " + part + " is a file of --path":                 {"predict", file, "--checkpoint", "none", "--out", part, "--format", "csv", "--path", filepath.Join(dir, "part-*"), "--set", "data.train.path=part-1.svm"},
+		"OUT " + part + " is a file of data.train.path":          {"data", "convert", file, part},
+		"--report " + part + " is a file of data.train.path":     {"train", file, "--report", part},
+		"--trace " + part + " is a file of data.train.path":      {"train", file, "--trace", part},
+		"data.rejects " + part + " is a file of data.train.path": {"data", "head", file, "--set", "data.rejects=" + part},
+		"--report " + file + " is the job file":                  {"eval", file, "--checkpoint", "none", "--report", file},
+	} {
+		var stdout, stderr strings.Builder
+		if status := run(t.Context(), job.Extensions{}, append(args[:2:2], append(glob, args[2:]...)...), &stdout, &stderr); status != exitRequest || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%v: status %d: %s%s, want %s", args, status, &stdout, &stderr, want)
+		}
+	}
+	if text, err := os.ReadFile(part); err != nil || string(text) != "+1 2:1\n" {
+		t.Errorf("the rows are now %q, %v", text, err)
+	}
+}
+
 // An interrupt ends every command that reads rows, and leaves no file.
 func TestInterruptWhileReading(t *testing.T) {
 	dir, file := writeRows(t)

@@ -205,7 +205,7 @@ func TestPredictPathAndFailures(t *testing.T) {
 		"set --format":            {"--out", "x.txt"},
 		`did you mean "csv"?`:     {"--out", "x.txt", "--format", "cvs"},
 		"is the job file":         {"--out", jobFile, "--format", "csv"},
-		"name two files":          {"--path", other, "--out", other, "--format", "csv"},
+		"is a file of --path":     {"--path", other, "--out", other, "--format", "csv"},
 		"no usable checkpoint":    {"--checkpoint", dir, "--out", kept},
 		"checkpoint.dir: is miss": {"--set", "checkpoint.dir=", "--out", kept},
 		"say which rows":          {"--set", "data.eval.format=", "--out", kept},

@@ -91,7 +91,7 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	}
 	_, launched := os.LookupEnv(launch.EnvParent)
 	if !launched { // else the launcher has looked, and a rank that is killed leaves no trace of looking
-		if err := f.checkPlaces(j, args); err != nil {
+		if err := f.checkPlaces(j); err != nil {
 			return err
 		}
 	}
@@ -105,16 +105,13 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 }
 
 // checkPlaces refuses places to write to where nothing can be written, or where
-// the job or the other file would be written over.
-func (f *trainFlags) checkPlaces(j job.Job, args []string) error {
+// what the job reads or the other file would be written over.
+func (f *trainFlags) checkPlaces(j job.Job) error {
 	if f.report != "" && f.trace != "" && sameFile(f.report, f.trace) {
 		return requestError{fmt.Errorf("--report and --trace are both %s: name two files", f.report)}
 	}
 	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
-		if len(args) > 0 && path != "" && sameFile(path, args[0]) {
-			return requestError{fmt.Errorf("%s %s is the job file: name another", flag, path)}
-		}
-		if err := checkOut(flag, path); err != nil {
+		if err := errors.Join(f.spare(flag, path), checkOut(flag, path)); err != nil {
 			return err
 		}
 	}

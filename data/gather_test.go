@@ -394,6 +394,10 @@ func TestRejects(t *testing.T) {
 	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "rejects") {
 		t.Errorf("rejects into nowhere: %v", err)
 	}
+	spec.Rejects = t.TempDir()
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), spec.Rejects+" is not a regular file") {
+		t.Errorf("rejects in place of a directory: %v", err)
+	}
 }
 
 // TestIdxClasses: a label that the model has no class for is named.
