@@ -88,17 +88,20 @@ func (c *common) checkFiles(ctx context.Context, j job.Job) error {
 	if info, err := os.Stat(c.dataDir); !file.IsURL(c.dataDir) && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
 	}
-	for _, s := range []struct{ field, path string }{
+	for _, s := range []struct {
+		field string
+		paths job.Files
+	}{
 		{"data.train.path", j.Data.Train.Path},
-		{"data.train.labels", j.Data.Train.Labels},
+		{"data.train.labels", job.Files{j.Data.Train.Labels}},
 		{"data.eval.path", j.Data.Eval.Path},
-		{"data.eval.labels", j.Data.Eval.Labels},
-		{"import.path", j.Import.Path},
+		{"data.eval.labels", job.Files{j.Data.Eval.Labels}},
+		{"import.path", job.Files{j.Import.Path}},
 	} {
-		if s.path == "" {
+		if s.paths.First() == "" {
 			continue
 		}
-		found, err := file.Expand(ctx, c.dataDir, []string{s.path})
+		found, err := file.Expand(ctx, c.dataDir, s.paths)
 		if errors.Is(err, file.ErrMissing) {
 			err = fmt.Errorf("%w; check --data-dir (now %s)", err, c.dataDir)
 		}

@@ -88,7 +88,7 @@ func tableStats(ctx context.Context, s job.Source, dataDir string) (*stats.Table
 	if s.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
 	}
-	paths, err := file.Expand(ctx, dataDir, []string{s.Path})
+	paths, err := file.Expand(ctx, dataDir, s.Path)
 	if err != nil {
 		return nil, requestError{err}
 	}

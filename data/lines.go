@@ -53,12 +53,12 @@ func packed(location string) bool {
 	return false
 }
 
-// locations are the files of a spec, of which Path may be a pattern.
+// locations are the files of a spec, of which Path and More may be patterns.
 func locations(ctx context.Context, spec *Spec) ([]string, error) {
 	if spec.Path == "" { // generated rows
 		return nil, nil
 	}
-	names, err := file.Expand(ctx, "", []string{spec.Path})
+	names, err := file.Expand(ctx, "", append([]string{spec.Path}, spec.More...))
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
 	}

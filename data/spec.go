@@ -32,6 +32,8 @@ type Spec struct {
 	// gzip, bzip2 and zstd are undone by what the file holds, whatever its name. For
 	// idx these are the images.
 	Path string
+	// More are further files, or patterns, that are read after Path.
+	More []string
 	// Labels is the idx file of labels.
 	Labels string
 	// Limit keeps only the first so many rows; 0 keeps all.
@@ -147,6 +149,7 @@ func (s *Spec) fields() []field {
 	const files, hashed = "libsvm, criteo, idx, text, " + tables, "criteo, generated"
 	return []field{
 		{"Path", s.Path != "", false, files + ", cache", files + ", cache"},
+		{"More", len(s.More) > 0, false, "libsvm, criteo, " + tables, ""},
 		{"Labels", s.Labels != "", false, "idx", "idx"},
 		number("Limit", s.Limit, files+", generated", ""),
 		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo, "+tables, ""),

@@ -104,7 +104,7 @@ func withPath(j *job.Job, path string) error {
 	if err != nil {
 		return fmt.Errorf("--path %s: %w", path, err)
 	}
-	e.Path, e.Rows, e.Split, e.Negatives = at, 0, job.Split{}, job.Negatives{}
+	e.Path, e.Rows, e.Split, e.Negatives = job.Files{at}, 0, job.Split{}, job.Negatives{}
 	return nil
 }
 

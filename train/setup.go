@@ -184,7 +184,7 @@ func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *fe
 		}
 	}
 	if spec.Format == "text" {
-		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path)
+		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path.First())
 	}
 	return spec
 }
@@ -192,9 +192,14 @@ func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *fe
 // sourceSpec turns a job's source into the reader's words.
 func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitted) data.Spec {
 	spec := data.Spec{
-		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
+		Format: s.Format, Path: inDir(dataDir, s.Path.First()), Labels: inDir(dataDir, s.Labels),
 		UnitNorm: j.Data.UnitNorm() && s.Format == "libsvm", Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
 		Buckets: s.Buckets, Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
+	}
+	if len(s.Path) > 1 {
+		for _, path := range s.Path[1:] {
+			spec.More = append(spec.More, inDir(dataDir, path))
+		}
 	}
 	takeIn(&spec, &j, &s)
 	if s.Format == "generated" {
