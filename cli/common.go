@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +28,8 @@ type common struct {
 	ext      job.Extensions
 	dataDir  string
 	settings []string
-	inputs   []input // what the job reads, itself among it
+	inputs   []input  // what the job reads, itself among it
+	absent   []string // sources, as data.train, whose files need not be there
 }
 
 // input is a file that is read.
@@ -103,6 +106,9 @@ func (c *common) checkFiles(ctx context.Context, j job.Job) error {
 		}
 		found, err := file.Expand(ctx, c.dataDir, s.paths)
 		if errors.Is(err, file.ErrMissing) {
+			if slices.Contains(c.absent, s.field[:strings.LastIndexByte(s.field, '.')]) {
+				continue // it is named where it is read, if it is
+			}
 			err = fmt.Errorf("%w; check --data-dir (now %s)", err, c.dataDir)
 		}
 		if err != nil {

@@ -60,6 +60,7 @@ that the job imports (import.path).`,
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
+			f.absent = []string{"data.train"} // a checkpoint knows what was learned of them
 			j, err := f.job(c.Context(), args)
 			if err != nil {
 				return err

@@ -59,6 +59,10 @@ func (f *predictFlags) run(c *cobra.Command, args []string) error {
 	if err := f.check(args[0]); err != nil {
 		return err
 	}
+	// A checkpoint knows what was learned of the training rows.
+	if f.absent = []string{"data.train"}; f.path != "" {
+		f.absent = append(f.absent, "data.eval")
+	}
 	j, err := f.job(c.Context(), args)
 	if err != nil {
 		return err
