@@ -196,10 +196,8 @@ func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitte
 		UnitNorm: j.Data.UnitNorm() && s.Format == "libsvm", Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
 		Buckets: s.Buckets, Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
 	}
-	if len(s.Path) > 1 {
-		for _, path := range s.Path[1:] {
-			spec.More = append(spec.More, inDir(dataDir, path))
-		}
+	for _, path := range s.Path[min(1, len(s.Path)):] {
+		spec.More = append(spec.More, inDir(dataDir, path))
 	}
 	takeIn(&spec, &j, &s)
 	if s.Format == "generated" {
@@ -233,12 +231,12 @@ func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitte
 	return spec
 }
 
-// inDir resolves a path against the data directory.
+// inDir resolves a path against the data directory; none stays none.
 func inDir(dir, path string) string {
-	if path == "" {
-		return ""
+	if path != "" {
+		path = file.Resolve(dir, path)
 	}
-	return file.Resolve(dir, path)
+	return path
 }
 
 // inputSpecs says what a plan's Feed task delivers.
