@@ -81,7 +81,7 @@ func TestWrongRequests(t *testing.T) {
 		{"a folder for a job", 2, `job: \S*folder is not a job file`, []string{"train", b.path("folder")}},
 		{"broken yaml", 2, `job: \S*broken.yaml:\d+: `, []string{"train", broken}},
 		{"unknown field", 2, `job: \S*misspelt.yaml:5: unknown field "optimiser" in the job: did you mean "optimizer"`, []string{"train", misspelt}},
-		{"no data file", 2, `job: data.train.path: there is no file \S*none.svm; check --data-dir`, []string{"train", good, "--set", none, "--set", "data.train.path=none.svm"}},
+		{"no data file", 2, `job: data.train.path: \S*none.svm: there is no such file; near to it are .*; check --data-dir`, []string{"train", good, "--set", none, "--set", "data.train.path=none.svm"}},
 		{"no data directory", 2, `--data-dir \S*none is not a directory`, []string{"train", good, "--data-dir", b.path("none"), "--set", none}},
 		{"set: unknown field", 2, `job: --set strategy.workrs=3: unknown field "workrs" in strategy: did you mean "workers"`, []string{"train", good, "--set", "strategy.workrs=3"}},
 		{"set: no value", 2, `job: --set "batch": want path.to.field=value`, []string{"train", good, "--set", "batch"}},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -132,12 +133,28 @@ func (f Foreign) fill(dst *tensor.Tensor, tensors map[string]*tensor.Tensor) err
 		}
 		return fmt.Errorf("tensor %q is %v %v%s, the model wants %v %v%s", f.From, src.DType(), got, how, dst.DType(), dst.Shape(), fix)
 	}
+	if i := notFinite(src); i >= 0 {
+		return fmt.Errorf("tensor %q has NaN or an infinity, the first as element %d: no model computes with that", f.From, i)
+	}
 	if f.Transpose {
 		transpose(dst, src)
 	} else {
 		copy(dst.Bytes(), src.Bytes())
 	}
 	return nil
+}
+
+// notFinite is the index of the first element that is NaN or infinite, -1 if there is
+// none.
+func notFinite(t *tensor.Tensor) int {
+	wild := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+	switch t.DType() { //nolint:exhaustive // integers are finite
+	case tensor.F32:
+		return slices.IndexFunc(t.F32(), func(v float32) bool { return wild(float64(v)) })
+	case tensor.F64:
+		return slices.IndexFunc(t.F64(), wild)
+	}
+	return -1
 }
 
 // near lists the tensors of a file, those first whose names are like the one that

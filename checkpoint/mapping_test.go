@@ -1,6 +1,7 @@
 package checkpoint_test
 
 import (
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,8 @@ func TestMapping(t *testing.T) {
 
 // Everything that does not fit is named, with what to change.
 func TestMappingRefusals(t *testing.T) {
+	wild := map[string]*tensor.Tensor{"w": tensor.New(tensor.F32, 2, 3), "b": tensor.New(tensor.F32, 3)}
+	wild["w"].F32()[4] = float32(math.NaN())
 	file := map[string]*tensor.Tensor{"l1.weight": tensor.New(tensor.F32, 3, 2), "b": tensor.New(tensor.F32, 3)}
 	for name, c := range map[string]struct {
 		m     checkpoint.Mapping
@@ -88,6 +91,7 @@ func TestMappingRefusals(t *testing.T) {
 			nil, map[string]*tensor.Tensor{"w": tensor.New(tensor.F32, 2, 3), "b": tensor.New(tensor.F32, 3), "step": tensor.New(tensor.I64, 1)}, true, nil,
 		},
 		"transposed vector": {checkpoint.Mapping{"w": {From: "l1.weight", Transpose: true}, "b": {From: "b", Transpose: true}}, file, false, []string{"only two dims"}},
+		"not finite":        {nil, wild, false, []string{`tensor "w" has NaN or an infinity, the first as element 4`}},
 		"one for two":       {checkpoint.Mapping{"w": {From: "b"}}, file, true, []string{`"b" and "w" are both tensor "b"`}},
 	} {
 		err := c.m.Import(writeTensors(t, c.file), params(), c.allow)

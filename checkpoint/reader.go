@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -244,6 +245,9 @@ func Resolve(path string) (c *Checkpoint, passedOver []error, err error) {
 			err = c.Verify()
 		}
 		return c, nil, err
+	}
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("checkpoint: there is no %s", path)
 	}
 	c, passedOver, err = Latest(path)
 	if err == nil && c == nil {

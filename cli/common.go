@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
 )
 
@@ -24,7 +28,12 @@ type common struct {
 	ext      job.Extensions
 	dataDir  string
 	settings []string
+	inputs   []input  // what the job reads, itself among it
+	absent   []string // sources, as data.train, whose files need not be there
 }
+
+// input is a file that is read.
+type input struct{ name, path string }
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -38,7 +47,7 @@ func addReport(cmd *cobra.Command, path *string) {
 }
 
 // job reads the job named by the arguments, or the built-in one.
-func (c *common) job(args []string) (job.Job, error) {
+func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
 	if len(args) == 0 {
 		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -50,35 +59,62 @@ func (c *common) job(args []string) (job.Job, error) {
 	if err != nil {
 		return j, requestError{err}
 	}
-	return j, asRequest(c.checkFiles(j))
+	c.inputs = []input{{"the job file", args[0]}}
+	if err := c.checkFiles(ctx, j); err != nil {
+		return j, asRequest(err)
+	}
+	if j.Data.Rejects == "" {
+		return j, nil
+	}
+	return j, errors.Join(c.spare("data.rejects", j.Data.Rejects), c.spare("data.rejects", j.Data.Rejects+".eval"))
+}
+
+// reads notes the files that a field or a flag names.
+func (c *common) reads(name string, paths []string) {
+	for _, path := range paths {
+		c.inputs = append(c.inputs, input{"a file of " + name, path})
+	}
+}
+
+// spare refuses to write over a file that the job reads.
+func (c *common) spare(flag, path string) error {
+	for _, in := range c.inputs {
+		if path != "" && sameFile(in.path, path) {
+			return requestError{fmt.Errorf("%s %s is %s: name another file", flag, path, in.name)}
+		}
+	}
+	return nil
 }
 
 // checkFiles finds missing files before anything is started.
-func (c *common) checkFiles(j job.Job) error {
-	if info, err := os.Stat(c.dataDir); err != nil || !info.IsDir() {
+func (c *common) checkFiles(ctx context.Context, j job.Job) error {
+	if info, err := os.Stat(c.dataDir); !file.IsURL(c.dataDir) && (err != nil || !info.IsDir()) {
 		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
 	}
-	for _, s := range []struct{ field, path string }{
+	for _, s := range []struct {
+		field string
+		paths job.Files
+	}{
 		{"data.train.path", j.Data.Train.Path},
-		{"data.train.labels", j.Data.Train.Labels},
+		{"data.train.labels", job.Files{j.Data.Train.Labels}},
 		{"data.eval.path", j.Data.Eval.Path},
-		{"data.eval.labels", j.Data.Eval.Labels},
-		{"import.path", j.Import.Path},
+		{"data.eval.labels", job.Files{j.Data.Eval.Labels}},
+		{"import.path", job.Files{j.Import.Path}},
 	} {
-		path := s.path
-		if path == "" {
+		if s.paths.First() == "" {
 			continue
 		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.dataDir, path)
+		found, err := file.Expand(ctx, c.dataDir, s.paths)
+		if errors.Is(err, file.ErrMissing) {
+			if slices.Contains(c.absent, s.field[:strings.LastIndexByte(s.field, '.')]) {
+				continue // it is named where it is read, if it is
+			}
+			err = fmt.Errorf("%w; check --data-dir (now %s)", err, c.dataDir)
 		}
-		info, err := os.Stat(path)
 		if err != nil {
-			return &job.FieldError{Field: s.field, Fix: fmt.Sprintf("there is no file %s; check --data-dir (now %s)", path, c.dataDir)}
+			return &job.FieldError{Field: s.field, Fix: err.Error()}
 		}
-		if info.IsDir() {
-			return &job.FieldError{Field: s.field, Fix: path + " is a directory"}
-		}
+		c.reads(s.field, found)
 	}
 	return nil
 }

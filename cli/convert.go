@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/train"
 )
@@ -52,7 +54,7 @@ taken. A file of named columns needs the job that says which features.`,
 			if err := checkOut("OUT", out); err != nil {
 				return err
 			}
-			h, err := f.convert(&flags, args, eval, out)
+			h, err := f.convert(c.Context(), &flags, args, eval, out)
 			if err != nil {
 				return err
 			}
@@ -75,17 +77,17 @@ taken. A file of named columns needs the job that says which features.`,
 }
 
 // convert converts the rows of a job, or without one those of the flags.
-func (c *common) convert(flags *convertFlags, args []string, eval bool, out string) (*cache.Header, error) {
+func (c *common) convert(ctx context.Context, flags *convertFlags, args []string, eval bool, out string) (*cache.Header, error) {
 	spec := flags.spec
 	if spec.Format == "" {
-		j, err := c.job(args[:1])
+		j, err := c.job(ctx, args[:1])
 		if err != nil {
 			return nil, err
 		}
-		if sameFile(args[0], out) {
-			return nil, requestError{fmt.Errorf("OUT %s is the job itself", out)}
+		if err := c.spare("OUT", out); err != nil {
+			return nil, err
 		}
-		return train.Convert(j, c.dataDir, eval, out)
+		return train.Convert(ctx, j, c.dataDir, eval, out)
 	}
 	if eval || len(c.settings) > 0 || c.dataDir != "" {
 		return nil, requestError{errors.New("--eval, --set and --data-dir are of jobs, --format is without one")}
@@ -96,10 +98,16 @@ func (c *common) convert(flags *convertFlags, args []string, eval bool, out stri
 	if err := spec.Validate(); err != nil {
 		return nil, requestError{err}
 	}
-	if sameFile(spec.Path, out) {
-		return nil, requestError{fmt.Errorf("OUT %s is the file to read", out)}
+	found, err := file.Expand(ctx, "", []string{spec.Path})
+	if err != nil {
+		return nil, requestError{fmt.Errorf("--path: %w", err)}
 	}
-	return data.Convert(spec, out)
+	c.reads("--path", found)
+	c.reads("--labels", []string{spec.Labels})
+	if err := c.spare("OUT", out); err != nil {
+		return nil, err
+	}
+	return data.Convert(ctx, spec, out)
 }
 
 // printConverted says what a cache file holds.

@@ -38,11 +38,12 @@ data:
 		{[]string{file, out, "--set", "data.train.max_bad_rows=0.1"}, 1, "40 of 120 rows are malformed"},
 		{[]string{"--format", "libsvm", "--path", svm, out}, 1, "rows.svm:3: column \"label\""},
 		{[]string{"--format", "libsmv", "--path", svm, out}, 2, `did you mean "libsvm"`},
-		{[]string{"--format", "libsvm", "--path", svm, svm}, 2, "is the file to read"},
+		{[]string{"--format", "libsvm", "--path", svm, svm}, 2, "is a file of --path"},
 		{[]string{"--format", "libsvm", "--path", svm, "--eval", out}, 2, "are of jobs"},
+		{[]string{file, svm}, 2, "is a file of data.train.path"},
 		{[]string{file}, 2, "want a job and the file to write"},
 		{[]string{file, filepath.Join(dir, "absent", "out")}, 2, "there is no directory"},
-		{[]string{file, file}, 2, "is the job itself"},
+		{[]string{file, file}, 2, "is the job file"},
 	} {
 		var stdout, stderr strings.Builder
 		status := run(t.Context(), job.Extensions{}, append([]string{"data", "convert"}, c.args...), &stdout, &stderr)

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -65,6 +66,9 @@ func export(c *cobra.Command, from, to string, m checkpoint.Mapping) error {
 	at, _, err := checkpoint.Resolve(from)
 	if err != nil {
 		return err
+	}
+	if sameFile(filepath.Dir(to), at.Dir) {
+		return requestError{fmt.Errorf("OUT %s is in the checkpoint, whose files must stay as they are: name one elsewhere", to)}
 	}
 	params, err := params.Read(at)
 	if err != nil {

@@ -71,6 +71,8 @@ func TestExport(t *testing.T) {
 		"has no import.map":          {ckpt, file, "--map", root + "/examples/ctr.yaml"},
 		"accepts 2 arg":              {ckpt},
 		"no usable checkpoint":       {dir, file},
+		"is in the checkpoint":       {ckpt, filepath.Join(r.Checkpoint, "worker-0.safetensors")},
+		"there is no /nowhere/ckpt":  {"/nowhere/ckpt", file},
 		"there is no directory /now": {ckpt, "/nowhere/x.safetensors"},
 	} {
 		errs.Reset()

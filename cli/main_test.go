@@ -334,6 +334,22 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// A closing table that cannot be written is an error, whatever the run did.
+func TestClosingTableLost(t *testing.T) {
+	var f trainFlags
+	f.plots = "none"
+	full := errors.New("no space left on device")
+	err := f.close(job.Default(), map[int][]byte{0: []byte(`{"role": "worker", "main": {"params_sha256": "1"}}`)}, nil, 0, failing{full})
+	if !errors.Is(err, full) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// failing is a writer that cannot write.
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
 // A rate that is scaled with the batch is said, and none is said otherwise.
 func TestScaledRateIsSaid(t *testing.T) {
 	j := job.Default()

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -58,14 +60,15 @@ that the job imports (import.path).`,
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			j, err := f.job(args)
+			f.absent = []string{"data.train"} // a checkpoint knows what was learned of them
+			j, err := f.job(c.Context(), args)
 			if err != nil {
 				return err
 			}
 			if from == "" {
 				from = j.Checkpoint.Dir
 			}
-			if err := checkOut("--report", report); err != nil {
+			if err := errors.Join(f.spare("--report", report), checkOut("--report", report)); err != nil {
 				return err
 			}
 			m, err := train.Evaluate(c.Context(), j, f.dataDir, from)
@@ -101,12 +104,12 @@ func newPlan(ext job.Extensions) *cobra.Command {
 }
 
 // setupOf works out a job's plans.
-func setupOf(f *common, args []string) (*train.Setup, error) {
-	j, err := f.job(args)
+func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error) {
+	j, err := f.job(ctx, args)
 	if err != nil {
 		return nil, err
 	}
-	columns, err := train.Columns(j, f.dataDir)
+	columns, err := train.Columns(ctx, j, f.dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +127,7 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := setupOf(&f, args)
+			s, err := setupOf(c.Context(), &f, args)
 			if err != nil {
 				return err
 			}
@@ -151,7 +154,7 @@ func newPlanCheck(ext job.Extensions) *cobra.Command {
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := setupOf(&f, args) // which checks them
+			s, err := setupOf(c.Context(), &f, args) // which checks them
 			if err != nil {
 				return err
 			}
@@ -194,7 +197,7 @@ func newData(ext job.Extensions) *cobra.Command {
 			if n < 1 {
 				return requestError{fmt.Errorf("-n %d: want at least 1", n)}
 			}
-			j, err := f.job(args)
+			j, err := f.job(c.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -209,7 +212,7 @@ func newData(ext job.Extensions) *cobra.Command {
 }
 
 func printHead(c *cobra.Command, j job.Job, f *common, n int, eval bool) error {
-	src, err := train.OpenSource(j, f.dataDir, eval)
+	src, err := train.OpenSource(c.Context(), j, f.dataDir, eval)
 	if err != nil {
 		return err
 	}

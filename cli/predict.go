@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/data/scores"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
@@ -58,8 +59,22 @@ func (f *predictFlags) run(c *cobra.Command, args []string) error {
 	if err := f.check(args[0]); err != nil {
 		return err
 	}
-	j, err := f.job(args)
+	// A checkpoint knows what was learned of the training rows.
+	if f.absent = []string{"data.train"}; f.path != "" {
+		f.absent = append(f.absent, "data.eval")
+	}
+	j, err := f.job(c.Context(), args)
 	if err != nil {
+		return err
+	}
+	if f.path != "" {
+		found, err := file.Expand(c.Context(), "", []string{f.path})
+		if err != nil {
+			return requestError{fmt.Errorf("--path: %w", err)}
+		}
+		f.reads("--path", found)
+	}
+	if err := f.spare("--out", f.out); err != nil {
 		return err
 	}
 	if f.from == "" {
@@ -70,8 +85,8 @@ func (f *predictFlags) run(c *cobra.Command, args []string) error {
 		return write(c.OutOrStdout())
 	}
 	var failed error
-	err = writeWhole(f.out, func(file *os.File) error {
-		failed = write(file)
+	err = writeWhole(f.out, func(to *os.File) error {
+		failed = write(to)
 		return failed
 	})
 	if failed != nil {
@@ -100,8 +115,6 @@ func (f *predictFlags) check(jobFile string) error {
 		return nil
 	case sameFile(f.out, jobFile):
 		return requestError{fmt.Errorf("--out %s is the job file: name another", f.out)}
-	case f.path != "" && sameFile(f.out, f.path):
-		return requestError{fmt.Errorf("--out and --path are both %s: name two files", f.out)}
 	}
 	return checkOut("--out", f.out)
 }

@@ -205,7 +205,7 @@ func TestPredictPathAndFailures(t *testing.T) {
 		"set --format":            {"--out", "x.txt"},
 		`did you mean "csv"?`:     {"--out", "x.txt", "--format", "cvs"},
 		"is the job file":         {"--out", jobFile, "--format", "csv"},
-		"name two files":          {"--path", other, "--out", other, "--format", "csv"},
+		"is a file of --path":     {"--path", other, "--out", other, "--format", "csv"},
 		"no usable checkpoint":    {"--checkpoint", dir, "--out", kept},
 		"checkpoint.dir: is miss": {"--set", "checkpoint.dir=", "--out", kept},
 		"say which rows":          {"--set", "data.eval.format=", "--out", kept},
@@ -234,5 +234,37 @@ func TestPredictRefusesText(t *testing.T) {
 	trained(t, "train", jobFile)
 	if _, errs, status := invoke(t, "predict", jobFile, "--out", "-"); status != exitRequest || !strings.Contains(errs, "model.kind: gpt predicts every token") {
 		t.Errorf("status %d: %s", status, errs)
+	}
+}
+
+// The rows that a model was trained on need not be there to predict others.
+func TestPredictWithoutTraining(t *testing.T) {
+	dir := t.TempDir()
+	train, other := filepath.Join(dir, "train.csv"), filepath.Join(dir, "other.csv")
+	jobFile := filepath.Join(dir, "job.yaml")
+	for path, text := range map[string]string{
+		train: "y,a,b\n1,2,u\n0,1,v\n1,3,u\n0,0,w\n", other: "y,a,b\n1,2,u\n0,9,x\n",
+		jobFile: "model: {kind: logistic}\noptimizer: {kind: sgd, lr: 0.1}\nbatch: 2\ncheckpoint: {dir: " + filepath.Join(dir, "ckpt") +
+			"}\ndata: {label: {column: y}, train: {format: csv, path: train.csv, header: true}, eval: {format: csv, path: train.csv}}\n",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trained(t, "train", jobFile)
+	want := must(t, "predict", jobFile, "--path", other, "--out", "-")
+	if err := os.Remove(train); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, "predict", jobFile, "--path", other, "--out", "-"); got != want || strings.Count(got, "\n") != 3 {
+		t.Errorf("got %q, with the training rows %q", got, want)
+	}
+	if got := must(t, "eval", jobFile, "--set", "data.eval.path=other.csv"); !strings.Contains(got, "2 rows") {
+		t.Errorf("eval says %q", got)
+	}
+	for want, args := range map[string][]string{"data.eval.path: ": {"predict", jobFile, "--out", "-"}, "data.train.path: ": {"train", jobFile}} {
+		if _, errs, status := invoke(t, args...); status != exitRequest || !strings.Contains(errs, want+dir+"/train.csv: there is no such file") {
+			t.Errorf("%v: status %d: %s", args, status, errs)
+		}
 	}
 }

@@ -137,8 +137,8 @@ func (v *withoutVerdicts) Write(line []byte) (int, error) {
 	return v.w.Write(line)
 }
 
-// printTable writes the closing table.
-func printTable(w io.Writer, r *report.Report) {
+// printTable writes the closing table. A script that cannot have it must hear so.
+func printTable(w io.Writer, r *report.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("job", "%s, %s, %s", r.Job, r.Strategy.Kind, ranksText(r.Strategy.Workers, r.Strategy.Servers))
@@ -181,8 +181,9 @@ func printTable(w io.Writer, r *report.Report) {
 		row("", "%s (the best)", r.Best.Checkpoint)
 	}
 	if err := t.Flush(); err != nil {
-		return // stdout is gone; the report file says it all
+		return fmt.Errorf("the run is done, but its closing table cannot be written: %w", err)
 	}
+	return nil
 }
 
 // ranksText counts the ranks: 3 workers, 1 server.

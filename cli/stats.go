@@ -15,6 +15,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/data/format"
+	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/draft"
 	"github.com/gangline/gangline/job"
@@ -63,7 +64,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return fileStats(ctx, args[0])
 	}
-	j, err := c.job(args)
+	j, err := c.job(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return tableStats(ctx, from, c.dataDir)
 	}
-	src, err := train.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
+	src, err := train.OpenSource(ctx, j, c.dataDir, eval)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func tableStats(ctx context.Context, s job.Source, dataDir string) (*stats.Table
 	if s.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
 	}
-	paths, err := file.Expand(ctx, dataDir, []string{s.Path})
+	paths, err := file.Expand(ctx, dataDir, s.Path)
 	if err != nil {
 		return nil, requestError{err}
 	}
@@ -117,7 +118,7 @@ func fileStats(ctx context.Context, path string) (*stats.Table, error) {
 	spec := data.Spec{Format: g.Format, Path: path}
 	switch g.Format {
 	case "libsvm":
-		spec.ZeroBased, spec.MaxBadRows = g.ZeroBased, anyNumber
+		spec.ZeroBased, spec.MaxBadRows, spec.Features = g.ZeroBased, anyNumber, rows.MaxID
 	case "criteo":
 		spec.Buckets, spec.MaxBadRows = 1<<24, anyNumber
 	case "text":
@@ -132,7 +133,7 @@ func fileStats(ctx context.Context, path string) (*stats.Table, error) {
 		t, err := stats.OfTable(ctx, in)
 		return t, errors.Join(err, in.Close())
 	}
-	src, err := data.Open(spec) //nolint:contextcheck // sources are opened without one
+	src, err := data.Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

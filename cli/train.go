@@ -81,7 +81,7 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
-	j, err := f.job(args)
+	j, err := f.job(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	}
 	_, launched := os.LookupEnv(launch.EnvParent)
 	if !launched { // else the launcher has looked, and a rank that is killed leaves no trace of looking
-		if err := f.checkPlaces(j, args); err != nil {
+		if err := f.checkPlaces(j); err != nil {
 			return err
 		}
 	}
@@ -105,16 +105,13 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 }
 
 // checkPlaces refuses places to write to where nothing can be written, or where
-// the job or the other file would be written over.
-func (f *trainFlags) checkPlaces(j job.Job, args []string) error {
+// what the job reads or the other file would be written over.
+func (f *trainFlags) checkPlaces(j job.Job) error {
 	if f.report != "" && f.trace != "" && sameFile(f.report, f.trace) {
 		return requestError{fmt.Errorf("--report and --trace are both %s: name two files", f.report)}
 	}
 	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
-		if len(args) > 0 && path != "" && sameFile(path, args[0]) {
-			return requestError{fmt.Errorf("%s %s is the job file: name another", flag, path)}
-		}
-		if err := checkOut(flag, path); err != nil {
+		if err := errors.Join(f.spare(flag, path), checkOut(flag, path)); err != nil {
 			return err
 		}
 	}
@@ -172,7 +169,7 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	if err != nil {
 		return fmt.Errorf("cannot find this program to start it again: %w", err)
 	}
-	if err := f.foresee(j); err != nil { //nolint:contextcheck // sources are opened without one
+	if err := f.foresee(ctx, j); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -204,14 +201,14 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 
 // foresee finds what is wrong with checkpoints, model and strategy before anything
 // is started; with the latter two, unless the whole file must be read to know.
-func (f *trainFlags) foresee(j job.Job) error {
+func (f *trainFlags) foresee(ctx context.Context, j job.Job) error {
 	if err := train.CheckResume(j); err != nil {
 		return err
 	}
 	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 || t.IsTable() {
 		return nil
 	}
-	columns, err := train.Columns(j, f.dataDir)
+	columns, err := train.Columns(ctx, j, f.dataDir)
 	if err != nil {
 		return requestError{err}
 	}
@@ -294,7 +291,7 @@ func (f *trainFlags) close(j job.Job, texts map[int][]byte, restarts []string, w
 	}
 	err = errors.Join(err, f.writePlots(report))
 	if !f.quiet {
-		printTable(stdout, report)
+		err = errors.Join(err, printTable(stdout, report))
 	}
 	return err
 }

@@ -32,7 +32,7 @@ func benchmarkOpen(b *testing.B, spec Spec, size int) {
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Open(spec); err != nil {
+		if _, err := Open(b.Context(), spec); err != nil {
 			b.Fatal(err)
 		}
 	}

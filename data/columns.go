@@ -1,6 +1,8 @@
 package data
 
 import (
+	"context"
+
 	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/data/parse"
 	"github.com/gangline/gangline/data/prepare"
@@ -10,7 +12,7 @@ import (
 // spec alone says it: always for criteo and generated, for libsvm with Features and
 // for tables with Fitted; of idx it reads one row, of cache the header, of text the
 // file. Servers, which hold parameters but never a row, plan with it.
-func Columns(spec Spec) ([]ColumnSpec, error) {
+func Columns(ctx context.Context, spec Spec) ([]ColumnSpec, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -30,7 +32,7 @@ func Columns(spec Spec) ([]ColumnSpec, error) {
 	case spec.Format == "idx":
 		spec.Limit = 1
 	}
-	src, err := Open(spec)
+	src, err := Open(ctx, spec)
 	if err != nil {
 		return nil, err
 	}

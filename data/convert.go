@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -11,8 +12,9 @@ import (
 
 // Convert writes the rows of a spec to a cache file, which format cache reads, and
 // returns what the file says of itself. The file appears whole or not at all.
-// Memory is that of a few blocks, for images and text that of the file.
-func Convert(spec Spec, path string) (*cache.Header, error) {
+// Memory is that of a few blocks, for images and text that of the file. The context
+// bounds it.
+func Convert(ctx context.Context, spec Spec, path string) (*cache.Header, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
@@ -20,12 +22,12 @@ func Convert(spec Spec, path string) (*cache.Header, error) {
 	case "cache":
 		return nil, fmt.Errorf("data: %s is a cache file already", spec.Path)
 	case "idx", "text", "generated":
-		if err := convertSource(spec, path); err != nil {
+		if err := convertSource(ctx, spec, path); err != nil {
 			return nil, err
 		}
 	default:
 		spec.into = path
-		src, err := Open(spec)
+		src, err := Open(ctx, spec)
 		if err != nil {
 			return nil, err
 		}
@@ -41,12 +43,12 @@ func Convert(spec Spec, path string) (*cache.Header, error) {
 }
 
 // convertSource writes the rows of a source that is in memory, or computes them.
-func convertSource(spec Spec, path string) error {
-	source, err := fingerprint(&spec)
+func convertSource(ctx context.Context, spec Spec, path string) error {
+	source, err := fingerprint(ctx, &spec)
 	if err != nil {
 		return err
 	}
-	src, err := Open(spec)
+	src, err := Open(ctx, spec)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package data_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 
@@ -10,7 +11,7 @@ import (
 
 // Two ranks take their parts of the same batch.
 func Example() {
-	src, err := data.Open(data.Spec{Format: "generated", Rows: 10, Buckets: 1000, Seed: 1})
+	src, err := data.Open(context.Background(), data.Spec{Format: "generated", Rows: 10, Buckets: 1000, Seed: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestIdx(t *testing.T) {
 		{"larger than the limit", idxBytesOf([]uint32{1, 1 << 20, 1 << 20}), labels},
 	}
 	for _, test := range tests {
-		_, err := Open(Spec{Format: "idx", Path: tempFile(t, test.images), Labels: tempFile(t, test.labels)})
+		_, err := Open(t.Context(), Spec{Format: "idx", Path: tempFile(t, test.images), Labels: tempFile(t, test.labels)})
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %q", err, test.want)
 		}

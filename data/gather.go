@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,8 +37,8 @@ type opener func() (rowReader, io.Closer, error)
 // gather makes a source of the rows that an opener delivers: those that the spec
 // wants, in memory as far as they fit, else in a cache file. Where that file is
 // already there, nothing is opened.
-func gather(spec *Spec, open opener) (src Source, err error) {
-	p, err := newPlace(spec)
+func gather(ctx context.Context, spec *Spec, open opener) (src Source, err error) {
+	p, err := newPlace(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +59,7 @@ func gather(spec *Spec, open opener) (src Source, err error) {
 	}
 	g := newCollector(spec, r, s, p)
 	g.bad.rejects = rejected
+	g.create = func() (*cache.Writer, error) { return p.create(ctx) }
 	g.where, _ = c.(named)
 	err = errors.Join(g.read(r), c.Close(), rejected.Close())
 	return g.finish(r, err)
@@ -131,6 +133,7 @@ type collector struct {
 	held   int64 // bytes of blocks
 	where  named // nil: files have no names
 	place  *place
+	create func() (*cache.Writer, error)
 	file   *cache.Writer // takes the blocks once they are too many; nil before
 }
 
@@ -171,6 +174,9 @@ func (c *collector) read(r rowReader) error {
 	}
 	if err := c.cut(true); err != nil {
 		return err
+	}
+	if c.seen == 0 && c.spec.Split != nil && r.Lines() > c.bad.count {
+		c.seen = r.Lines() - c.bad.count // of a table, which is split before
 	}
 	if c.seen == 0 {
 		return fmt.Errorf("data: %s holds no rows (%d lines read, %d malformed)", c.spec.Path, r.Lines(), c.bad.count)
@@ -245,7 +251,7 @@ func (c *collector) add(b *rows.Block) error {
 	if c.held += b.Bytes(); c.held <= c.spec.memory() {
 		return nil
 	}
-	file, err := c.place.create()
+	file, err := c.create()
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func TestCacheTogether(t *testing.T) {
 	sources := make([]Source, 4)
 	for i := range sources {
 		wait.Go(func() {
-			src, err := Open(spec)
+			src, err := Open(t.Context(), spec)
 			if err != nil {
 				t.Error(err)
 				return
@@ -212,7 +212,7 @@ func TestConvert(t *testing.T) {
 		{Format: "text", Path: tempFile(t, []byte("to be or not to be")), Context: 4},
 	} {
 		out := filepath.Join(t.TempDir(), "rows.gcache")
-		h, err := Convert(spec, out)
+		h, err := Convert(t.Context(), spec, out)
 		if err != nil {
 			t.Fatalf("%s: %v", spec.Format, err)
 		}
@@ -221,19 +221,19 @@ func TestConvert(t *testing.T) {
 		if h.Rows != want.Rows() || got.(Reporter).BadRows() != want.(Reporter).BadRows() {
 			t.Errorf("%s: %d rows, %d bad", spec.Format, h.Rows, got.(Reporter).BadRows())
 		}
-		columns, err := Columns(Spec{Format: "cache", Path: out})
+		columns, err := Columns(t.Context(), Spec{Format: "cache", Path: out})
 		if err != nil || !slices.Equal(columns, want.Columns()) {
 			t.Errorf("%s: columns %v, %v", spec.Format, columns, err)
 		}
 	}
 	out := filepath.Join(t.TempDir(), "rows.gcache")
-	if _, err := Convert(Spec{Format: "libsvm", Path: tempFile(t, []byte("x\n"))}, out); err == nil {
+	if _, err := Convert(t.Context(), Spec{Format: "libsvm", Path: tempFile(t, []byte("x\n"))}, out); err == nil {
 		t.Error("a malformed file was converted")
 	}
 	if left, err := os.ReadDir(filepath.Dir(out)); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if _, err := Open(Spec{Format: "cache", Path: images}); !errors.Is(err, cache.ErrFile) {
+	if _, err := Open(t.Context(), Spec{Format: "cache", Path: images}); !errors.Is(err, cache.ErrFile) {
 		t.Errorf("images as a cache: %v", err)
 	}
 }
@@ -293,10 +293,10 @@ func TestSplitRows(t *testing.T) {
 		}
 	}
 	spec.Split = &split.Rule{By: split.ByColumn, Column: "day", Test: []string{"1"}}
-	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), `no column "day"`) {
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), `no column "day"`) {
 		t.Errorf("libsvm by column: %v", err)
 	}
-	if _, err := Open(Spec{Format: "generated", Rows: 3, Buckets: 3, Intake: Intake{Split: spec.Split}}); err == nil {
+	if _, err := Open(t.Context(), Spec{Format: "generated", Rows: 3, Buckets: 3, Intake: Intake{Split: spec.Split}}); err == nil {
 		t.Error("generated rows were split")
 	}
 }
@@ -317,7 +317,7 @@ func TestNegativeRows(t *testing.T) {
 	if got := src.Columns()[3]; got != (ColumnSpec{Name: WeightColumn, Kind: DenseColumn, Dim: 1}) {
 		t.Fatalf("the last column is %v", got)
 	}
-	columns, err := Columns(spec)
+	columns, err := Columns(t.Context(), spec)
 	if err != nil || !slices.Equal(columns, src.Columns()) {
 		t.Errorf("Columns says %v, %v", columns, err)
 	}
@@ -378,11 +378,11 @@ func TestRejects(t *testing.T) {
 		t.Error(diff)
 	}
 	spec.MaxBadShare = .39
-	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "2 of 5 rows are malformed, more than the share of 0.39") {
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "2 of 5 rows are malformed, more than the share of 0.39") {
 		t.Errorf("two of five bad rows: %v", err)
 	}
 	spec.MaxBadShare = 0
-	if _, err := Open(spec); err == nil || len(read()) != 1 {
+	if _, err := Open(t.Context(), spec); err == nil || len(read()) != 1 {
 		t.Errorf("none allowed: %v, %d in the file", err, len(read()))
 	}
 	spec.MaxBadShare, spec.Path = .99999, tempFile(t, []byte("1 1:1\n"+strings.Repeat("x\n", rejects.Max+5)))
@@ -391,8 +391,12 @@ func TestRejects(t *testing.T) {
 		t.Errorf("%d rejects, the limit is %d", n, rejects.Max)
 	}
 	spec.Rejects = filepath.Join(t.TempDir(), "absent", "rejects")
-	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "rejects") {
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "rejects") {
 		t.Errorf("rejects into nowhere: %v", err)
+	}
+	spec.Rejects = t.TempDir()
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), spec.Rejects+" is not a regular file") {
+		t.Errorf("rejects in place of a directory: %v", err)
 	}
 }
 
@@ -402,7 +406,7 @@ func TestIdxClasses(t *testing.T) {
 		Format: "idx", Classes: 3, Path: tempFile(t, idxBytesOf([]uint32{2, 1}, 1, 2)),
 		Labels: tempFile(t, idxBytesOf([]uint32{2}, 2, 3)),
 	}
-	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), `:2: column "label": label 3 is beyond the 3 classes`) {
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), `:2: column "label": label 3 is beyond the 3 classes`) {
 		t.Error(err)
 	}
 }

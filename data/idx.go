@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,13 +11,13 @@ import (
 )
 
 // readIdx reads images and their labels. Bytes are kept and scaled when read.
-func readIdx(spec *Spec) (*memory, error) {
+func readIdx(ctx context.Context, spec *Spec) (*memory, error) {
 	var images, labels parse.Idx
 	for _, in := range []struct {
 		path string
 		into *parse.Idx
 	}{{spec.Path, &images}, {spec.Labels, &labels}} {
-		r, err := openStream(in.path)
+		r, err := openStream(ctx, in.path)
 		if err != nil {
 			return nil, fmt.Errorf("data: idx: %w", err)
 		}

@@ -22,8 +22,8 @@ const (
 
 // openStream opens a file anywhere and undoes its compression, in a goroutine of its
 // own where that is worth one. Close waits for it.
-func openStream(location string) (io.ReadCloser, error) {
-	in, err := file.Open(context.Background(), location)
+func openStream(ctx context.Context, location string) (io.ReadCloser, error) {
+	in, err := file.Open(ctx, location)
 	if err != nil {
 		return nil, err
 	}
@@ -53,12 +53,12 @@ func packed(location string) bool {
 	return false
 }
 
-// locations are the files of a spec, of which Path may be a pattern.
-func locations(spec *Spec) ([]string, error) {
+// locations are the files of a spec, of which Path and More may be patterns.
+func locations(ctx context.Context, spec *Spec) ([]string, error) {
 	if spec.Path == "" { // generated rows
 		return nil, nil
 	}
-	names, err := file.Expand(context.Background(), "", []string{spec.Path})
+	names, err := file.Expand(ctx, "", append([]string{spec.Path}, spec.More...))
 	if err != nil {
 		return nil, fmt.Errorf("data: %s: %w", spec.Format, err)
 	}
@@ -68,16 +68,14 @@ func locations(spec *Spec) ([]string, error) {
 	return names, nil
 }
 
-func isURL(location string) bool { return strings.Contains(location, "://") }
-
 // readLines reads files of lines.
-func readLines(spec *Spec) (Source, error) {
-	names, err := locations(spec)
+func readLines(ctx context.Context, spec *Spec) (Source, error) {
+	names, err := locations(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	return gather(spec, func() (rowReader, io.Closer, error) {
-		l, err := openLines(spec, names)
+	return gather(ctx, spec, func() (rowReader, io.Closer, error) {
+		l, err := openLines(ctx, spec, names)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -92,6 +90,7 @@ func readLines(spec *Spec) (Source, error) {
 type lineFiles struct {
 	spec  *Spec
 	names []string // of files not opened yet
+	open  func(location string) (io.ReadCloser, error)
 	in    io.ReadCloser
 	now   *parse.Reader
 	specs []ColumnSpec
@@ -99,14 +98,15 @@ type lineFiles struct {
 }
 
 // openLines opens the files of a spec.
-func openLines(spec *Spec, names []string) (*lineFiles, error) {
-	l := &lineFiles{spec: spec, names: names}
+func openLines(ctx context.Context, spec *Spec, names []string) (*lineFiles, error) {
+	open := func(location string) (io.ReadCloser, error) { return openStream(ctx, location) }
+	l := &lineFiles{spec: spec, names: names, open: open}
 	return l, l.next()
 }
 
 // next goes on with the next file.
 func (l *lineFiles) next() error {
-	in, err := openStream(l.names[0])
+	in, err := l.open(l.names[0])
 	if err != nil {
 		return fmt.Errorf("data: %s: %w", l.spec.Format, err)
 	}

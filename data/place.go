@@ -36,8 +36,8 @@ type place struct {
 
 // newPlace works out where the rows of a spec are cached. It looks at the files but
 // reads none.
-func newPlace(spec *Spec) (*place, error) {
-	source, err := fingerprint(spec)
+func newPlace(ctx context.Context, spec *Spec) (*place, error) {
+	source, err := fingerprint(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func newPlace(spec *Spec) (*place, error) {
 
 // fingerprint tells rows apart by all that makes them: the version of the format, the
 // spec, and location, size and version of every file.
-func fingerprint(spec *Spec) (string, error) {
+func fingerprint(ctx context.Context, spec *Spec) (string, error) {
 	type state struct {
 		Location string
 		file.Info
@@ -77,16 +77,16 @@ func fingerprint(spec *Spec) (string, error) {
 			return "", err
 		}
 	}
-	names, err := locations(spec)
+	names, err := locations(ctx, spec)
 	if err != nil {
 		return "", err
 	}
 	for _, name := range names {
-		info, err := file.Stat(context.Background(), name)
+		info, err := file.Stat(ctx, name)
 		if err != nil {
 			return "", fmt.Errorf("data: %s: %w", spec.Format, err)
 		}
-		if at, err := filepath.Abs(name); err == nil && !isURL(name) {
+		if at, err := filepath.Abs(name); err == nil && !file.IsURL(name) {
 			name = at
 		}
 		of.Files = append(of.Files, state{name, info})
@@ -125,7 +125,7 @@ var errMade = errors.New("another process made the cache file")
 
 // create begins the cache file. If another process is making it, create waits for that
 // and returns errMade; one that takes too long is not waited for.
-func (p *place) create() (*cache.Writer, error) {
+func (p *place) create(ctx context.Context) (*cache.Writer, error) {
 	if p.dir == "" {
 		return cache.Create(p.path)
 	}
@@ -140,7 +140,9 @@ func (p *place) create() (*cache.Writer, error) {
 		case time.Now().After(deadline):
 			p.unlock = func() error { return nil }
 		default:
-			time.Sleep(makingLook)
+			if err := pause(ctx, makingLook); err != nil {
+				return nil, fmt.Errorf("data: waiting for the process that makes %s: %w", p.path, err)
+			}
 		}
 	}
 	if src, err := p.open(); src != nil || err != nil {
@@ -150,6 +152,18 @@ func (p *place) create() (*cache.Writer, error) {
 		return nil, err
 	}
 	return cache.Create(p.path)
+}
+
+// pause waits so long, or until the context ends, which is an error.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // release lets others make the file.

@@ -21,52 +21,51 @@ const (
 // rows and for all others of the model. Rows that are malformed, or of another part
 // of a split, are not learned from. Cost: one pass over the files, unless nothing has
 // to be learned.
-func Fit(spec Spec, pipeline feature.Spec) (*feature.Fitted, error) {
+func Fit(ctx context.Context, spec Spec, pipeline feature.Spec) (*feature.Fitted, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
-	t, err := spec.table()
+	t, err := spec.table(ctx)
 	if err != nil {
 		return nil, err
 	}
 	bad := badRows{limit: spec.MaxBadRows, share: spec.MaxBadShare}
-	// Requests to object stores have deadlines of their own.
-	return prepare.Fit(context.Background(), t, pipeline, bad.add)
+	return prepare.Fit(ctx, t, pipeline, bad.add)
 }
 
 // table says what of a table is read.
-func (s *Spec) table() (prepare.Table, error) {
+func (s *Spec) table(ctx context.Context) (prepare.Table, error) {
 	t := prepare.Table{Format: s.Table, Split: s.Split, Limit: s.Limit, Unlabelled: s.Unlabelled, Group: s.Group}
 	t.Format.Format = s.Format
 	var err error
-	t.Format.Paths, err = locations(s)
+	t.Format.Paths, err = locations(ctx, s)
 	return t, err
 }
 
 // Labelled reports whether rows have labels that are no invention: all have, but
 // those of a table whose files lack the column. It reads the beginning of a file.
-func Labelled(spec Spec) (bool, error) {
+func Labelled(ctx context.Context, spec Spec) (bool, error) {
 	if !spec.Unlabelled || spec.Fitted == nil {
 		return true, nil
 	}
-	t, err := spec.table()
+	t, err := spec.table(ctx)
 	if err != nil {
 		return false, err
 	}
-	return prepare.Labelled(context.Background(), t, spec.Fitted)
+	return prepare.Labelled(ctx, t, spec.Fitted)
 }
 
 // openPrepared reads a table.
-func openPrepared(spec *Spec) (Source, error) {
+func openPrepared(ctx context.Context, spec *Spec) (Source, error) {
 	if spec.Fitted == nil {
 		return nil, fmt.Errorf("data: format %s needs Fitted, which Fit makes of the training rows", spec.Format)
 	}
-	t, err := spec.table()
+	t, err := spec.table(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return gather(spec, func() (rowReader, io.Closer, error) {
-		r, err := prepare.Open(context.Background(), t, spec.Fitted)
+	return gather(ctx, spec, func() (rowReader, io.Closer, error) {
+		r, err := prepare.Open(ctx, t, spec.Fitted)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/data/format"
+	"github.com/gangline/gangline/data/split"
 )
 
 // A file of named columns is read through its features: as many rows as the spec
@@ -29,16 +30,16 @@ func TestTable(t *testing.T) {
 	for limit, want := range map[int]int{0: 90, 40: 40} {
 		spec := spec
 		spec.Limit = limit
-		fitted, err := Fit(spec, pipeline)
+		fitted, err := Fit(t.Context(), spec, pipeline)
 		if err != nil {
 			t.Fatal(err)
 		}
 		spec.Fitted = fitted
-		src, err := Open(spec)
+		src, err := Open(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		columns, err := Columns(spec)
+		columns, err := Columns(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,11 +50,11 @@ func TestTable(t *testing.T) {
 			t.Errorf("%d rows, %d learned from, %d bad", src.Rows(), fitted.Rows, src.(Reporter).BadRows())
 		}
 		spec.MaxBadRows = 3
-		if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "more than 3 bad rows") || !strings.Contains(err.Error(), `:38: column "y": label 5 is not`) {
+		if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "more than 3 bad rows") || !strings.Contains(err.Error(), `:38: column "y": label 5 is not`) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := Open(spec); err == nil || !strings.Contains(err.Error(), "needs Fitted") {
+	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "needs Fitted") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -64,7 +65,7 @@ func TestUnitNorm(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1 1:3 5:4\n0\n1 2:1 3:1 4:1 5:1\n0 7:-2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	src, err := Open(Spec{Format: "libsvm", Path: path, UnitNorm: true})
+	src, err := Open(t.Context(), Spec{Format: "libsvm", Path: path, UnitNorm: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,5 +75,39 @@ func TestUnitNorm(t *testing.T) {
 	}
 	if diff := cmp.Diff([]float32{.6, .8, .5, .5, .5, .5, -1}, b.Columns[1].Values); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}
+
+// What is wrong with the columns or the split of a table is said with what there is.
+func TestTableRefuses(t *testing.T) {
+	const rows = "y,a,b,day\n1,1.7e308,u,1\n0,-1.7e308,v,2\n1,1.7e308,w,3\n"
+	label := feature.Label{Column: "y"}
+	for want, test := range map[string]struct {
+		split    split.Rule
+		features []feature.Feature
+		group    string
+	}{
+		`features[0].column: the file has no column "q": did you mean "y"? There are y, a, b, day`:                                 {features: []feature.Feature{{Kind: feature.Number, Column: "q"}}},
+		`group: the file has no column "grp": there are y, a, b, day`:                                                              {features: []feature.Feature{{Kind: feature.Category, Column: "b"}}, group: "grp"},
+		`features[1].column: "y" is the label`:                                                                                     {features: []feature.Feature{{Kind: feature.Number, Column: "a"}, {Kind: feature.Number, Column: "y"}}},
+		`features[0].columns: "y" is the label`:                                                                                    {features: []feature.Feature{{Kind: feature.Cross, Columns: []string{"b", "y"}, Buckets: 9}}},
+		`f (3 rows read): feature: there are no rows to learn from, all were refused; the first: f:2: column "a": 1.7e+308 is not`: {},
+		`f (3 rows read, split by time): feature: there are no rows to learn from`:                                                 {split: split.Rule{By: split.ByTime, Column: "day", Validation: []string{"0"}}},
+		`none of the 3 rows of f is of the part that is meant`: {
+			split: split.Rule{By: split.ByTime, Column: "day", Part: split.Test, Test: []string{"4"}}, features: []feature.Feature{{Kind: feature.Category, Column: "b", Buckets: 5}},
+		},
+	} {
+		spec := Spec{Format: "csv", Path: tempFile(t, []byte(rows)), Table: format.Spec{Header: true}, Group: test.group}
+		if test.split.By != "" {
+			spec.Split = &test.split
+		}
+		var err error
+		spec.Fitted, err = Fit(t.Context(), spec, feature.Spec{Label: label, Task: feature.Binary, Features: test.features})
+		if err == nil {
+			_, err = Open(t.Context(), spec)
+		}
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), spec.Path, "f"), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
 	}
 }

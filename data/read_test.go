@@ -267,7 +267,7 @@ func TestMalformedRows(t *testing.T) {
 				spec.Buckets = 100
 			}
 			spec.Path = tempFile(t, []byte(ok+"\n"+test.line+"\n"+ok+"\n"+test.line+"\n"))
-			_, err := Open(spec)
+			_, err := Open(t.Context(), spec)
 			var row *RowError
 			if !errors.As(err, &row) {
 				t.Fatalf("error %v is no RowError", err)
@@ -276,7 +276,7 @@ func TestMalformedRows(t *testing.T) {
 				t.Errorf("got %v, want line 2 and %q", row, test.reason)
 			}
 			spec.MaxBadRows = 1
-			if _, err := Open(spec); !errors.As(err, &row) || row.Line != 4 || !strings.Contains(err.Error(), "more than 1 bad rows") {
+			if _, err := Open(t.Context(), spec); !errors.As(err, &row) || row.Line != 4 || !strings.Contains(err.Error(), "more than 1 bad rows") {
 				t.Errorf("with one bad row allowed: %v", err)
 			}
 			spec.MaxBadRows = 2
@@ -307,7 +307,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			src, err := Open(test.spec)
+			src, err := Open(t.Context(), test.spec)
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, %v, want one line with %q", src, err, test.want)
 			}
@@ -334,7 +334,7 @@ func TestValidate(t *testing.T) {
 		{[]string{"limited to 2147483647"}, Spec{Format: "libsvm", Path: "x", Features: 1 << 31}},
 	}
 	for _, test := range tests {
-		_, err := Open(test.spec)
+		_, err := Open(t.Context(), test.spec)
 		for _, want := range test.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%+v: got %v, want %q", test.spec, err, want)
@@ -353,19 +353,19 @@ func TestColumns(t *testing.T) {
 		{Format: "generated", Rows: 3, Buckets: 7},
 		{Format: "idx", Path: tempFile(t, idxBytesOf([]uint32{1, 2}, 1, 2)), Labels: tempFile(t, idxBytesOf([]uint32{1}, 1))},
 	} {
-		got, err := Columns(spec)
+		got, err := Columns(t.Context(), spec)
 		if diff := cmp.Diff(mustOpen(t, spec).Columns(), got); diff != "" || err != nil {
 			t.Errorf("%+v: %v\n%s", spec, err, diff)
 		}
 	}
-	if _, err := Columns(Spec{Format: "criteo"}); err == nil {
+	if _, err := Columns(t.Context(), Spec{Format: "criteo"}); err == nil {
 		t.Error("an incomplete spec has columns")
 	}
 }
 
 func mustOpen(t testing.TB, spec Spec) Source {
 	t.Helper()
-	src, err := Open(spec)
+	src, err := Open(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

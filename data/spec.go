@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -27,9 +28,12 @@ const tables = "csv, vw, libffm, npy, npz, parquet"
 type Spec struct {
 	// Format is one of Formats().
 	Format string
-	// Path is the file. gzip and bzip2 are undone by what the file holds,
-	// whatever its name. For idx these are the images.
+	// Path is the file, or a pattern of files of lines and tables: see file.Expand.
+	// gzip, bzip2 and zstd are undone by what the file holds, whatever its name. For
+	// idx these are the images.
 	Path string
+	// More are further files, or patterns, that are read after Path.
+	More []string
 	// Labels is the idx file of labels.
 	Labels string
 	// Limit keeps only the first so many rows; 0 keeps all.
@@ -145,6 +149,7 @@ func (s *Spec) fields() []field {
 	const files, hashed = "libsvm, criteo, idx, text, " + tables, "criteo, generated"
 	return []field{
 		{"Path", s.Path != "", false, files + ", cache", files + ", cache"},
+		{"More", len(s.More) > 0, false, "libsvm, criteo, " + tables, ""},
 		{"Labels", s.Labels != "", false, "idx", "idx"},
 		number("Limit", s.Limit, files+", generated", ""),
 		number("MaxBadRows", s.MaxBadRows, "libsvm, criteo, "+tables, ""),
@@ -184,22 +189,23 @@ func (s *Spec) fields() []field {
 // A malformed row is a *RowError. Memory is about 8 bytes an entry of libsvm (4
 // where all values are 1), 160 a row of criteo, one a pixel or byte of text, none for
 // generated rows. Rows of lines and tables that take more than Memory are read from a
-// cache file instead, which is made if it is not there. The sources it returns are Reporters; generated ones are Oracles too.
-func Open(spec Spec) (Source, error) {
+// cache file instead, which is made if it is not there. The context bounds the reading
+// of all but cache files. The sources it returns are Reporters; generated ones are Oracles too.
+func Open(ctx context.Context, spec Spec) (Source, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	switch spec.Format {
 	case "idx":
-		return source(readIdx(&spec))
+		return source(readIdx(ctx, &spec))
 	case "text":
-		t, err := readText(&spec)
+		t, err := readText(ctx, &spec)
 		if err != nil {
 			return nil, err
 		}
 		return t, nil
 	case "csv", "vw", "libffm", "npy", "npz", "parquet":
-		return openPrepared(&spec)
+		return openPrepared(ctx, &spec)
 	case "cache":
 		return openCached(spec.Path, spec.memory(), "")
 	case "generated":
@@ -209,7 +215,7 @@ func Open(spec Spec) (Source, error) {
 		}
 		return generate.New(spec.Seed, spec.Buckets, spec.First, n), nil
 	}
-	return readLines(&spec)
+	return readLines(ctx, &spec)
 }
 
 // source keeps a nil *memory from becoming a Source that is not nil.

@@ -3,6 +3,7 @@ package data
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -108,7 +109,7 @@ func BenchmarkText(b *testing.B) {
 }
 
 func readRows(spec Spec) error {
-	src, err := Open(spec)
+	src, err := Open(context.Background(), spec)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -25,14 +26,14 @@ type text struct {
 }
 
 // readText reads a file of text, and the one that its vocabulary is of.
-func readText(spec *Spec) (*text, error) {
-	all, err := readBytes(spec.Path)
+func readText(ctx context.Context, spec *Spec) (*text, error) {
+	all, err := readBytes(ctx, spec.Path)
 	if err != nil {
 		return nil, err
 	}
 	vocabulary := all
 	if spec.Vocabulary != "" && spec.Vocabulary != spec.Path {
-		if vocabulary, err = readBytes(spec.Vocabulary); err != nil {
+		if vocabulary, err = readBytes(ctx, spec.Vocabulary); err != nil {
 			return nil, err
 		}
 	}
@@ -58,8 +59,8 @@ func readText(spec *Spec) (*text, error) {
 }
 
 // readBytes reads a whole file, unpacked.
-func readBytes(path string) ([]byte, error) {
-	r, err := openStream(path)
+func readBytes(ctx context.Context, path string) ([]byte, error) {
+	r, err := openStream(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("data: text: %w", err)
 	}

@@ -81,7 +81,7 @@ func TestTextVocabulary(t *testing.T) {
 		t.Errorf("%d tokens", got)
 	}
 	path := tempFile(t, []byte("ab\nab\naq\n"))
-	_, err := Open(Spec{Format: "text", Path: path, Vocabulary: vocabulary, Context: 2})
+	_, err := Open(t.Context(), Spec{Format: "text", Path: path, Vocabulary: vocabulary, Context: 2})
 	row, ok := errors.AsType[*RowError](err)
 	if !ok || row.Line != 3 || !strings.Contains(err.Error(), `'q'`) {
 		t.Errorf("got %v", err)
@@ -108,12 +108,12 @@ func TestTextErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Format = "text"
-			if _, err := Open(c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := Open(t.Context(), c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
 	}
-	if _, err := Open(Spec{Format: "libsvm", Path: path, Context: 5}); err == nil || !strings.Contains(err.Error(), "Context") {
+	if _, err := Open(t.Context(), Spec{Format: "libsvm", Path: path, Context: 5}); err == nil || !strings.Contains(err.Error(), "Context") {
 		t.Errorf("a context of libsvm: %v", err)
 	}
 }

@@ -150,7 +150,7 @@ func TestFor(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want, _, _ := strings.Cut(name, " "); j.Data.Train.Format != want || j.Data.Train.Path != c.show || !strings.Contains(string(d.Text), "seems to be "+want) {
+			if want, _, _ := strings.Cut(name, " "); j.Data.Train.Format != want || j.Data.Train.Path.First() != c.show || !strings.Contains(string(d.Text), "seems to be "+want) {
 				t.Errorf("the job reads %s as %s", j.Data.Train.Path, j.Data.Train.Format)
 			}
 			for _, want := range c.want {

@@ -29,7 +29,7 @@ type problem struct {
 func newProblem(t *testing.T, kind string, rule optim.Rule) *problem {
 	t.Helper()
 	// The batch of 7 leaves some of 8 workers without rows.
-	src, err := data.Open(data.Spec{Format: "generated", Rows: 40, Buckets: 50, Seed: 1})
+	src, err := data.Open(t.Context(), data.Spec{Format: "generated", Rows: 40, Buckets: 50, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

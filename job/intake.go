@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,42 @@ func (t *Texts) UnmarshalYAML(decode func(any) error) error {
 		}
 	}
 	return nil
+}
+
+// Files are names or patterns of files, written as one of them or a list.
+type Files []string
+
+// UnmarshalYAML reads a name or a list of names.
+func (f *Files) UnmarshalYAML(decode func(any) error) error {
+	err := (*Texts)(f).UnmarshalYAML(decode)
+	if slices.Equal(*f, Files{""}) {
+		*f = nil
+	}
+	return err
+}
+
+// MarshalYAML writes what UnmarshalYAML reads, shortest.
+func (f Files) MarshalYAML() (any, error) {
+	switch len(f) {
+	case 0:
+		return "", nil
+	case 1:
+		return f[0], nil
+	}
+	return []string(f), nil
+}
+
+// First is the only one, "" if there is none, or the first of several.
+func (f Files) First() string {
+	if len(f) == 0 {
+		return ""
+	}
+	return f[0]
+}
+
+// several reports whether a format reads more than one file.
+func several(format string) bool {
+	return !slices.Contains([]string{"idx", "text", "generated", "cache"}, format)
 }
 
 // Size is a number of bytes, written as 300MB or 2GB in a job.
@@ -154,6 +191,9 @@ func (d *Data) validateIntake() error {
 	}{{"data.train", &d.Train}, {"data.eval", &d.Eval}} {
 		if n := s.source.MaxBadRows; !(n >= 0 && (n < 1 || n == math.Trunc(n) && n <= math.MaxInt32)) {
 			return &FieldError{s.at + ".max_bad_rows", fmt.Sprintf("%v is neither a whole number of rows nor a share below 1", n)}
+		}
+		if len(s.source.Path) > 1 && !several(s.source.Format) {
+			return &FieldError{s.at + ".path", fmt.Sprintf("format %s reads one file, not %d", s.source.Format, len(s.source.Path))}
 		}
 		if err := s.source.Negatives.Sample().Check(); err != nil {
 			return &FieldError{s.at + ".negatives", err.Error()}

@@ -89,8 +89,9 @@ type Source struct {
 	// Format is libsvm, criteo, idx, text or generated, or one of named columns,
 	// of which Data.Features are made: csv, vw, libffm, npy, npz, parquet.
 	Format string `yaml:"format"`
-	// Path is the file, relative to the data directory; .gz is read in place.
-	Path string `yaml:"path"`
+	// Path is the file, a pattern of files, or a list of them, relative to the data
+	// directory, or URLs; gzip, bzip2 and zstd are undone in place.
+	Path Files `yaml:"path"`
 	// Labels is the file of the labels (idx).
 	Labels string `yaml:"labels"`
 	// Features is the number of features (libsvm); 0: as many as the file has.

@@ -108,6 +108,8 @@ func TestRefusals(t *testing.T) {
 		{"checkpoint without dir", "", "checkpoint.every=5", `checkpoint.dir: is missing`},
 		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},
 		{"precision", "", "precision=f16", `precision`},
+		{"two files of text", "", "data.train.format=text\x00data.train.path=[a, b]", `data.train.path: format text reads one file, not 2`},
+		{"a file that is a mapping", "", "data.train.path={a: b}", `data.train.path`},
 		{"threads of ref", "backend: ref", "threads=2", `threads: backend ref has one`},
 		{"cut to a whole number", "epochs: 2.5", "", `adult.yaml:8: epochs must be a whole number, not 2.5`},
 		{"cut to whole numbers", "eval: {every: 1.5}", "", `adult.yaml:8: eval.every must be a whole number`},
@@ -122,7 +124,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var set []string
 			if c.set != "" {
-				set = []string{c.set}
+				set = strings.Split(c.set, "\x00")
 			}
 			_, err := job.Parse("adult.yaml", []byte(strings.TrimLeft(adult, "\n")+c.add), set)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -162,6 +164,9 @@ func TestFixed(t *testing.T) {
 		if digest(same) != base {
 			t.Errorf("%s changes the digest", same)
 		}
+	}
+	if one, list := digest("data.train.path=b"), digest("data.train.path=[b]"); one != list || one == digest("data.train.path=[b, c]") {
+		t.Error("a list of one file is not that file")
 	}
 	for _, other := range []string{"batch=64", "seed=2", "optimizer.lr=0.1", "precision=f64", "data.train.path=b"} {
 		if digest(other) == base {

@@ -15,7 +15,8 @@
 //
 // Run starts a coordinator and one process a rank. The first evidence that a
 // rank is lost (its own error, an exit, a signal, silence) ends the generation
-// on all ranks; who has not ended after Grace is killed. Then, if a restart can
+// on all ranks; the lifeline of who has not ended after half of Grace is cut, and who has
+// not ended after Grace is killed. Then, if a restart can
 // help, the next generation starts with a new token. A restart cannot help if
 // the rank to blame ended with ExitRequest (the request was wrong), or if the
 // ranks' plans differ.

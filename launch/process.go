@@ -20,6 +20,7 @@ type process struct {
 	name   string
 	cmd    *exec.Cmd
 	output *lines
+	cut    func() error  // its lifeline; nil before it was started
 	done   chan struct{} // closed when it has been waited for, or never started
 
 	mu     sync.Mutex
@@ -57,8 +58,17 @@ func (p *process) start() error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.pid = p.cmd.Process.Pid
+	p.pid, p.cut = p.cmd.Process.Pid, lifeline.Close
 	return nil
+}
+
+// hangUp tells it that the launcher has no more use for it: see WatchParent.
+func (p *process) hangUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cut != nil {
+		_ = p.cut() // it may have ended just now, which is as good
+	}
 }
 
 // wait returns when it has ended and its output was read. What it started and

@@ -136,25 +136,39 @@ func (a *attempt) start(ctx context.Context) {
 }
 
 // endAll waits for the processes to end by themselves, for Grace, and kills the rest.
+// After half of it their lifelines are cut: a rank that has not joined yet, because it
+// still reads its rows, hears in no other way that there is nothing to join.
 func (a *attempt) endAll() {
-	timer := time.NewTimer(a.cfg.Grace)
-	defer timer.Stop()
+	if a.await(a.cfg.Grace / 2) {
+		return
+	}
 	for _, p := range a.processes {
-		select {
-		case <-p.done:
-			continue
-		case <-timer.C:
-		}
-		for _, q := range a.processes {
-			if q.kill() {
-				a.cfg.Logger.Warn("killed "+q.name+": it did not end by itself", "rank", q.rank, "pid", q.pid, "after", a.cfg.Grace)
+		p.hangUp()
+	}
+	if !a.await(a.cfg.Grace / 2) {
+		for _, p := range a.processes {
+			if p.kill() {
+				a.cfg.Logger.Warn("killed "+p.name+": it did not end by itself", "rank", p.rank, "pid", p.pid, "after", a.cfg.Grace)
 			}
 		}
-		break
 	}
 	for _, p := range a.processes {
 		<-p.done
 	}
+}
+
+// await waits so long for all processes to end, and reports whether they did.
+func (a *attempt) await(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for _, p := range a.processes {
+		select {
+		case <-p.done:
+		case <-timer.C:
+			return false
+		}
+	}
+	return true
 }
 
 // judge makes the error of the attempt from the coordinator's verdict and from

@@ -198,6 +198,21 @@ func TestRankThatNeverJoins(t *testing.T) {
 	checkGone(t, out)
 }
 
+// TestRankThatReads proves that a rank which has not joined yet hears that the
+// generation is over, and may clean up.
+func TestRankThatReads(t *testing.T) {
+	cfg, _ := config(t, "reads")
+	cfg.Coordinator.JoinTimeout = 1500 * time.Millisecond
+	out, err := Run(t.Context(), cfg)
+	if failed, ok := errors.AsType[*RankError](err); !ok || failed.Cause.Kind != coord.Missing {
+		t.Fatalf("got %v", err)
+	}
+	if p := out.Processes[victim]; p.Killed || p.ExitStatus != 7 {
+		t.Errorf("it did not end by itself: %+v", p)
+	}
+	checkGone(t, out)
+}
+
 // TestFailureAfterTheEnd proves that a process that fails when all was done is
 // an error, with the reports, and is not repeated.
 func TestFailureAfterTheEnd(t *testing.T) {

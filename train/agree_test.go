@@ -57,7 +57,7 @@ strategy: {kind: allreduce}
 func TestDigestOfSteps(t *testing.T) {
 	digest := func(set ...string) string {
 		j := parse(t, resumeJob, append([]string{"strategy.kind=ps", "checkpoint.dir=c"}, set...)...)
-		columns, err := Columns(j, "")
+		columns, err := Columns(t.Context(), j, "")
 		if err != nil {
 			t.Fatal(err)
 		}

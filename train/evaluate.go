@@ -198,7 +198,7 @@ func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to test on"}
 	}
-	w, name, step, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
+	w, name, step, err := alone(ctx, j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation
 // alone makes a worker without others that holds the parameters of a checkpoint,
 // or imported ones, and reads the eval rows. name is where the parameters came
 // from and step their number of steps.
-func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64, err error) {
+func alone(ctx context.Context, j job.Job, dataDir, from string) (w *worker, name string, step int64, err error) {
 	j.Strategy = job.Strategy{Kind: "serial", Workers: 1, Consistency: j.Strategy.Consistency}
 	var c *checkpoint.Checkpoint
 	switch {
@@ -224,11 +224,11 @@ func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64,
 	default:
 		name = inDir(dataDir, j.Import.Path)
 	}
-	features, err := fit(j, dataDir, c)
+	features, err := fit(ctx, j, dataDir, c)
 	if err != nil {
 		return nil, "", 0, err
 	}
-	columns, err := columnsOf(j, dataDir, features)
+	columns, err := columnsOf(ctx, j, dataDir, features)
 	if err != nil {
 		return nil, "", 0, err
 	}
@@ -250,6 +250,6 @@ func alone(j job.Job, dataDir, from string) (w *worker, name string, step int64,
 		return nil, "", 0, err
 	}
 	w.holder = &local{setup: m.setup, state: state}
-	m.rows.eval, err = openEval(j, dataDir, columns, features)
+	m.rows.eval, err = openEval(ctx, j, dataDir, columns, features)
 	return w, name, step, err
 }

@@ -62,8 +62,10 @@ func TestSkippedStepsEndTheRun(t *testing.T) {
 	}
 	w := &worker{member: &member{cfg: Config{Rank: 1, Logger: slog.New(slog.DiscardHandler)}}, order: data.Order{Rows: 10, Batch: 4}}
 	for step := range int64(2*skipsMax - 1) {
-		w.onStep(step, exec.Result{Skipped: step != skipsMax-1, Weight: 4})
+		w.onStep(step, exec.Result{Skipped: step != skipsMax-1, Weight: 4, Faulty: []int{0}})
 	}
+	w.onStep(2*skipsMax, exec.Result{Skipped: true}) // of weight 0: neither one more nor a new beginning
+	w.main.Skipped--
 	if w.skipped != skipsMax-1 || w.main.Skipped != 2*skipsMax-2 {
 		t.Errorf("%d skipped in a row, %d in all", w.skipped, w.main.Skipped)
 	}
@@ -79,6 +81,19 @@ func TestAllStepsSkipped(t *testing.T) {
 		"data: {train: {format: libsvm, path: a.svm, features: 1}}\n")
 	_, errs := runAll(t, j, func(cfg *Config) { cfg.DataDir = dir })
 	if want := "the last 4 steps before step 4 were skipped"; errs[0] == nil || !strings.Contains(errs[0].Error(), want) {
+		t.Errorf("got %v, want %q in it", errs[0], want)
+	}
+}
+
+// Rows that count nothing are no reason to lower the learning rate.
+func TestAllWeightsZero(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.vw"), []byte("1 0 |f a\n-1 0 |f b\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	j := parse(t, "model: {kind: logistic}\noptimizer: {kind: sgd, lr: 1}\nbatch: 1\nepochs: 20\ndata: {train: {format: vw, path: a.vw}}\n")
+	_, errs := runAll(t, j, func(cfg *Config) { cfg.DataDir = dir })
+	if want := "all 40 steps were skipped: the weights of all rows are 0"; errs[0] == nil || !strings.Contains(errs[0].Error(), want) {
 		t.Errorf("got %v, want %q in it", errs[0], want)
 	}
 }

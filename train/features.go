@@ -2,6 +2,7 @@ package train
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -18,13 +19,13 @@ const featuresFile = "features.json"
 
 // fit returns the features of the job's rows: those of a checkpoint, or else what
 // the training rows teach. They are nil where rows have no named columns.
-func fit(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*feature.Fitted, error) {
+func fit(ctx context.Context, j job.Job, dataDir string, from *checkpoint.Checkpoint) (*feature.Fitted, error) {
 	if !j.Data.Train.IsTable() {
 		return nil, nil
 	}
 	pipeline := j.Pipeline()
 	if from == nil {
-		f, err := data.Fit(sourceSpec(j, j.Data.Train, dataDir, nil), pipeline)
+		f, err := data.Fit(ctx, sourceSpec(j, j.Data.Train, dataDir, nil), pipeline)
 		if err != nil {
 			return nil, fmt.Errorf("data.train: %w", job.FeatureError(err))
 		}

@@ -15,7 +15,7 @@ import (
 // setupFor is the setup of a job of generated rows.
 func setupFor(t *testing.T, j job.Job) *Setup {
 	t.Helper()
-	columns, err := Columns(j, "")
+	columns, err := Columns(t.Context(), j, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -50,8 +51,8 @@ func (s *Setup) checkWeighed(column string) error {
 
 // Convert writes the job's training rows, or its eval rows, to a cache file, as
 // training would read them, and returns what the file says of itself.
-func Convert(j job.Job, dataDir string, eval bool, path string) (*cache.Header, error) {
-	features, err := fit(j, dataDir, nil)
+func Convert(ctx context.Context, j job.Job, dataDir string, eval bool, path string) (*cache.Header, error) {
+	features, err := fit(ctx, j, dataDir, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -60,13 +61,13 @@ func Convert(j job.Job, dataDir string, eval bool, path string) (*cache.Header, 
 		if j.Data.Eval.Format == "" {
 			return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
 		}
-		columns, err := columnsOf(j, dataDir, features)
+		columns, err := columnsOf(ctx, j, dataDir, features)
 		if err != nil {
 			return nil, err
 		}
 		field, spec = "data.eval", evalSpec(j, dataDir, columns, features)
 	}
-	h, err := data.Convert(spec, path)
+	h, err := data.Convert(ctx, spec, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", field, job.FeatureError(err))
 	}

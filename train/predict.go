@@ -40,7 +40,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := withPath(&j, path); err != nil {
 		return 0, err
 	}
-	w, _, version, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
+	w, _, version, err := alone(ctx, j, dataDir, from)
 	if err != nil {
 		return 0, err
 	}
@@ -52,7 +52,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if m.Task == graph.Tokens {
 		return 0, &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf("%s predicts every token of a text, of which there is no table: eval gives its loss and perplexity", j.Model.Kind)}
 	}
-	labelled, err := data.Labelled(sourceSpec(j, j.Data.Eval, dataDir, w.rows.features)) //nolint:contextcheck // as above
+	labelled, err := data.Labelled(ctx, sourceSpec(j, j.Data.Eval, dataDir, w.rows.features))
 	if err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}
@@ -104,7 +104,7 @@ func withPath(j *job.Job, path string) error {
 	if err != nil {
 		return fmt.Errorf("--path %s: %w", path, err)
 	}
-	e.Path, e.Rows, e.Split, e.Negatives = at, 0, job.Split{}, job.Negatives{}
+	e.Path, e.Rows, e.Split, e.Negatives = job.Files{at}, 0, job.Split{}, job.Negatives{}
 	return nil
 }
 

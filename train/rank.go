@@ -67,7 +67,7 @@ func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 		}
 		defer func() { _ = release() }() // of a lock that ends with the process anyway
 	}
-	m, err := prepare(cfg) //nolint:contextcheck // requests for data have deadlines of their own
+	m, err := prepare(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -114,18 +114,18 @@ type member struct {
 }
 
 // prepare does all that needs no other rank: data, model, plan, checkpoint.
-func prepare(cfg Config) (*member, error) {
+func prepare(ctx context.Context, cfg Config) (*member, error) {
 	m := &member{cfg: cfg}
 	var err error
 	if m.from, err = resumePoint(cfg); err != nil {
 		return nil, err
 	}
 	if cfg.role() == "server" {
-		features, err := fit(cfg.Job, cfg.DataDir, m.from)
+		features, err := fit(ctx, cfg.Job, cfg.DataDir, m.from)
 		if err != nil {
 			return nil, err
 		}
-		columns, err := columnsOf(cfg.Job, cfg.DataDir, features)
+		columns, err := columnsOf(ctx, cfg.Job, cfg.DataDir, features)
 		if err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func prepare(cfg Config) (*member, error) {
 		}
 		return m, m.takeImport()
 	}
-	if m.rows, err = openRows(cfg.Job, cfg.DataDir, m.from); err != nil {
+	if m.rows, err = openRows(ctx, cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
 	}
 	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {

@@ -52,7 +52,7 @@ func runMem(t *testing.T, j job.Job, attempt int) *report.Main {
 // mem transport; its data must be generated.
 func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 	t.Helper()
-	columns, err := Columns(j, "")
+	columns, err := Columns(t.Context(), j, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 			do := m.serve
 			if cfg.role() == "worker" {
 				do = m.train
-				if m.rows, err = openRows(j, "", nil); err != nil {
+				if m.rows, err = openRows(t.Context(), j, "", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 
 	"github.com/gangline/gangline/checkpoint"
@@ -19,16 +20,16 @@ type rows struct {
 
 // openRows opens what the job names, with the features of a checkpoint if there is
 // one.
-func openRows(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*rows, error) {
-	features, err := fit(j, dataDir, from)
+func openRows(ctx context.Context, j job.Job, dataDir string, from *checkpoint.Checkpoint) (*rows, error) {
+	features, err := fit(ctx, j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}
-	train, err := openTrain(j, dataDir, features)
+	train, err := openTrain(ctx, j, dataDir, features)
 	if err != nil {
 		return nil, err
 	}
-	eval, err := openEval(j, dataDir, train.Columns(), features)
+	eval, err := openEval(ctx, j, dataDir, train.Columns(), features)
 	if err != nil {
 		return nil, errors.Join(err, train.Close())
 	}

@@ -181,7 +181,7 @@ func writeRows(t *testing.T, classes int) data.Source {
 
 func open(t *testing.T, spec data.Spec) data.Source {
 	t.Helper()
-	src, err := data.Open(spec)
+	src, err := data.Open(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

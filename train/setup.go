@@ -7,17 +7,17 @@
 package train
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/data/format"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
@@ -127,17 +127,17 @@ func (s *Setup) Digest(first int64) (string, error) {
 
 // Columns returns what the job's training data has, reading as little as it can:
 // of a table that features learn from, all of it.
-func Columns(j job.Job, dataDir string) ([]data.ColumnSpec, error) {
-	features, err := fit(j, dataDir, nil)
+func Columns(ctx context.Context, j job.Job, dataDir string) ([]data.ColumnSpec, error) {
+	features, err := fit(ctx, j, dataDir, nil)
 	if err != nil {
 		return nil, err
 	}
-	return columnsOf(j, dataDir, features)
+	return columnsOf(ctx, j, dataDir, features)
 }
 
 // columnsOf is Columns with the features that a table needs.
-func columnsOf(j job.Job, dataDir string, features *feature.Fitted) ([]data.ColumnSpec, error) {
-	columns, err := data.Columns(sourceSpec(j, j.Data.Train, dataDir, features))
+func columnsOf(ctx context.Context, j job.Job, dataDir string, features *feature.Fitted) ([]data.ColumnSpec, error) {
+	columns, err := data.Columns(ctx, sourceSpec(j, j.Data.Train, dataDir, features))
 	if err != nil {
 		return nil, fmt.Errorf("data.train: %w", err)
 	}
@@ -145,8 +145,8 @@ func columnsOf(j job.Job, dataDir string, features *feature.Fitted) ([]data.Colu
 }
 
 // openTrain opens the training rows.
-func openTrain(j job.Job, dataDir string, features *feature.Fitted) (data.Source, error) {
-	src, err := data.Open(sourceSpec(j, j.Data.Train, dataDir, features))
+func openTrain(ctx context.Context, j job.Job, dataDir string, features *feature.Fitted) (data.Source, error) {
+	src, err := data.Open(ctx, sourceSpec(j, j.Data.Train, dataDir, features))
 	if err != nil {
 		return nil, fmt.Errorf("data.train: %w", job.FeatureError(err))
 	}
@@ -155,11 +155,11 @@ func openTrain(j job.Job, dataDir string, features *feature.Fitted) (data.Source
 
 // openEval opens the rows to test on, which have the training rows' columns;
 // nil without any.
-func openEval(j job.Job, dataDir string, columns []data.ColumnSpec, features *feature.Fitted) (data.Source, error) {
+func openEval(ctx context.Context, j job.Job, dataDir string, columns []data.ColumnSpec, features *feature.Fitted) (data.Source, error) {
 	if j.Data.Eval.Format == "" {
 		return nil, nil
 	}
-	src, err := data.Open(evalSpec(j, dataDir, columns, features))
+	src, err := data.Open(ctx, evalSpec(j, dataDir, columns, features))
 	if err != nil {
 		return nil, fmt.Errorf("data.eval: %w", job.FeatureError(err))
 	}
@@ -184,7 +184,7 @@ func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *fe
 		}
 	}
 	if spec.Format == "text" {
-		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path)
+		spec.Vocabulary = inDir(dataDir, j.Data.Train.Path.First())
 	}
 	return spec
 }
@@ -192,9 +192,12 @@ func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *fe
 // sourceSpec turns a job's source into the reader's words.
 func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitted) data.Spec {
 	spec := data.Spec{
-		Format: s.Format, Path: inDir(dataDir, s.Path), Labels: inDir(dataDir, s.Labels),
+		Format: s.Format, Path: inDir(dataDir, s.Path.First()), Labels: inDir(dataDir, s.Labels),
 		UnitNorm: j.Data.UnitNorm() && s.Format == "libsvm", Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
 		Buckets: s.Buckets, Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
+	}
+	for _, path := range s.Path[min(1, len(s.Path)):] {
+		spec.More = append(spec.More, inDir(dataDir, path))
 	}
 	takeIn(&spec, &j, &s)
 	if s.Format == "generated" {
@@ -213,7 +216,9 @@ func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitte
 			Header: s.Header, Names: s.Columns, Columns: s.Types, Missing: s.Missing, Suffix: s.Suffix, Delimiter: s.Delimiter,
 			NoQuotes: s.NoQuotes, Encoding: s.Encoding, Namespaces: s.Namespaces, NumericIDs: s.NumericIDs,
 		}
-	case s.Format == "idx" && !binary:
+	case s.Format == "idx" && binary:
+		spec.Classes = 2
+	case s.Format == "idx":
 		spec.Classes = j.Model.Classes
 	case s.Format != "libsvm":
 	case binary && s.LabelBase == 0:
@@ -226,12 +231,12 @@ func sourceSpec(j job.Job, s job.Source, dataDir string, features *feature.Fitte
 	return spec
 }
 
-// inDir resolves a path against the data directory.
+// inDir resolves a path against the data directory; none stays none.
 func inDir(dir, path string) string {
-	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") {
-		return path
+	if path != "" {
+		path = file.Resolve(dir, path)
 	}
-	return filepath.Join(dir, path)
+	return path
 }
 
 // inputSpecs says what a plan's Feed task delivers.
@@ -261,20 +266,20 @@ func (s *Setup) steps(o data.Order) int64 {
 }
 
 // OpenSource opens the job's training rows, or its eval rows.
-func OpenSource(j job.Job, dataDir string, eval bool) (data.Source, error) {
-	features, err := fit(j, dataDir, nil)
+func OpenSource(ctx context.Context, j job.Job, dataDir string, eval bool) (data.Source, error) {
+	features, err := fit(ctx, j, dataDir, nil)
 	if err != nil {
 		return nil, err
 	}
 	if !eval {
-		return openTrain(j, dataDir, features)
+		return openTrain(ctx, j, dataDir, features)
 	}
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
 	}
-	columns, err := columnsOf(j, dataDir, features)
+	columns, err := columnsOf(ctx, j, dataDir, features)
 	if err != nil {
 		return nil, err
 	}
-	return openEval(j, dataDir, columns, features)
+	return openEval(ctx, j, dataDir, columns, features)
 }

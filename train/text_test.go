@@ -38,7 +38,7 @@ func TestTextIsTested(t *testing.T) {
 	for _, s := range []string{"{kind: serial}", "{kind: allreduce, workers: 3}", "{kind: ps, workers: 2}"} {
 		j := parse(t, textJob+"strategy: "+s+"\n", "precision=f64", "checkpoint.dir="+t.TempDir(),
 			"data.train.path="+filepath.Join(dir, "train.txt"), "data.eval.path="+filepath.Join(dir, "test.txt"))
-		rows, err := openRows(j, "", nil)
+		rows, err := openRows(t.Context(), j, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -184,6 +184,9 @@ func (w *worker) pause(ctx context.Context, at int64) error {
 
 // giveUp is the error of a run whose last steps before a step changed nothing.
 func (w *worker) giveUp(step int64) error {
+	if w.skipped == 0 {
+		return fmt.Errorf("rank %d: all %d steps were skipped: the weights of all rows are 0; look at the column of weights", w.cfg.Rank, w.main.Skipped)
+	}
 	return fmt.Errorf("rank %d: the last %d steps before step %d were skipped: values were not finite; lower optimizer.lr or look at the data",
 		w.cfg.Rank, w.skipped, step)
 }
@@ -281,7 +284,11 @@ func (w *worker) onStep(step int64, r exec.Result) {
 	w.main.Examples += int64(hi - lo)
 	w.recent.examples += int64(hi - lo)
 	w.skipped++
-	if r.Skipped {
+	if r.Skipped && len(r.Faulty) == 0 {
+		w.skipped-- // no row counts, which says nothing of the steps around it
+		w.main.Skipped++
+		w.cfg.Logger.Warn("step skipped: the weights of its rows are 0", "step", step)
+	} else if r.Skipped {
 		w.main.Skipped++
 		w.cfg.Logger.Warn("step skipped: values are not finite", "step", step, "ranks", r.Faulty)
 		if w.skipped >= skipsMax && w.hopeless == nil {

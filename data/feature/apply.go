@@ -3,7 +3,6 @@ package feature
 import (
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/gangline/gangline/data/table"
@@ -91,12 +90,15 @@ func (f *Fitted) Bind(fields []table.Field, o Options) (*Applier, error) {
 
 // sameInputs refuses fields that are not what the pipeline was fitted to.
 func (f *Fitted) sameInputs(now []Input) error {
+	fitted := make(map[string]Input, len(f.Inputs))
+	for _, in := range f.Inputs {
+		fitted[in.Name] = in
+	}
 	for _, in := range now {
-		i := slices.IndexFunc(f.Inputs, func(o Input) bool { return o.Name == in.Name })
-		if i < 0 {
+		was, ok := fitted[in.Name]
+		if !ok {
 			continue // bind has found what it needs
 		}
-		was := f.Inputs[i]
 		single := func(k table.Kind) bool { return k == table.Number || k == table.Integer }
 		if was.Width == in.Width && (was.Kind == in.Kind || single(was.Kind) && single(in.Kind)) {
 			continue

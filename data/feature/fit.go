@@ -20,6 +20,7 @@ type Fitter struct {
 	checker  *checker
 	features []fitting
 	rows     int64
+	refused  *table.RowError // the first row that nothing was learned from
 	text     []byte
 }
 
@@ -103,6 +104,9 @@ func (f *Fitter) Add(b *table.Block) error {
 	f.checker.rows(b)
 	kept := f.checker.kept
 	f.rows += int64(len(kept))
+	if bad := f.checker.bad; f.refused == nil && len(bad) > 0 {
+		f.refused = new(bad[0])
+	}
 	for i := range f.features {
 		t := &f.features[i]
 		if t.Kind == Cross {

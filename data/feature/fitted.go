@@ -68,10 +68,18 @@ type Moments struct {
 	Max       float64 `json:"max"`
 }
 
+// nothing says that there were no rows.
+func (f *Fitter) nothing() error {
+	if f.refused != nil {
+		return fmt.Errorf("feature: there are no rows to learn from, all were refused; the first: %w", f.refused)
+	}
+	return errors.New("feature: there are no rows to learn from")
+}
+
 // Fitted ends the fit. It is an error if nothing was learned that had to be.
 func (f *Fitter) Fitted() (*Fitted, error) {
 	if f.rows == 0 && f.NeedsRows() {
-		return nil, errors.New("feature: there are no rows to learn from")
+		return nil, f.nothing()
 	}
 	t := &Fitted{Version: Version, Spec: f.spec, Inputs: f.inputs, Rows: f.rows}
 	var err error

@@ -18,17 +18,22 @@ type Input struct {
 // columns finds fields by name.
 type columns struct {
 	fields []table.Field
+	at     map[string]int
 	used   []bool
 }
 
 func newColumns(fields []table.Field) *columns {
-	return &columns{fields: fields, used: make([]bool, len(fields))}
+	c := &columns{fields: fields, at: make(map[string]int, len(fields)), used: make([]bool, len(fields))}
+	for i, f := range fields {
+		c.at[f.Name] = i
+	}
+	return c
 }
 
 // find returns the index of a field, and notes that it is read.
 func (c *columns) find(declared, name string) (int, error) {
-	i := slices.IndexFunc(c.fields, func(f table.Field) bool { return f.Name == name })
-	if i < 0 {
+	i, ok := c.at[name]
+	if !ok {
 		var names []string
 		for _, f := range c.fields {
 			names = append(names, f.Name)

@@ -23,6 +23,10 @@ func (s *Spec) Validate() error {
 			fault.Field = fmt.Sprintf("features[%d].%s", i, fault.Field)
 			return fault
 		}
+		if fault := f.leaks(s.Label.Column); fault != nil {
+			fault.Field = fmt.Sprintf("features[%d].%s", i, fault.Field)
+			return fault
+		}
 		if first, twice := names[f.name()]; twice {
 			return &DeclError{fmt.Sprintf("features[%d].name", i), fmt.Sprintf("%q is that of features[%d], too; give one another name", f.name(), first)}
 		}
@@ -67,6 +71,16 @@ func (s *Spec) validateLabel() error {
 			return &DeclError{"label", fmt.Sprintf("the value %q is there twice", v)}
 		}
 		seen[v] = true
+	}
+	return nil
+}
+
+// leaks refuses a feature of the label: a model would be given what it predicts.
+func (f *Feature) leaks(label string) *DeclError {
+	for field, names := range map[string][]string{"column": {f.Column}, "columns": f.Columns} {
+		if label != "" && slices.Contains(names, label) {
+			return &DeclError{field, fmt.Sprintf("%q is the label, which a model is not given: name another column", label)}
+		}
 	}
 	return nil
 }

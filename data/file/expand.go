@@ -21,7 +21,7 @@ const filesMax = 100_000
 //
 // A pattern that names nothing is an error that says what was looked for and
 // what is there; so is a file that two patterns name, because its rows would
-// count twice.
+// count twice. The first is ErrMissing.
 func Expand(ctx context.Context, dir string, patterns []string) ([]string, error) {
 	var all []string
 	from := map[string]string{}
@@ -51,7 +51,7 @@ func expand(ctx context.Context, dir, pattern string) ([]string, error) {
 	if strings.TrimSpace(pattern) == "" {
 		return nil, errors.New("the name of a file is empty")
 	}
-	s, name, err := locate(ctx, resolve(dir, pattern))
+	s, name, err := locate(ctx, Resolve(dir, pattern))
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func expand(ctx context.Context, dir, pattern string) ([]string, error) {
 	if err == nil {
 		return []string{s.location(name)}, s.Close()
 	}
-	if !errors.Is(err, errMissing) || !isGlob(name) {
+	if !errors.Is(err, ErrMissing) || !isGlob(name) {
 		return nil, explain(ctx, s, name, err)
 	}
 	if strings.Contains(name, "**") {
@@ -73,7 +73,7 @@ func expand(ctx context.Context, dir, pattern string) ([]string, error) {
 		return nil, explain(ctx, s, name, err)
 	}
 	if len(names) == 0 {
-		err := fmt.Errorf("%s: no file matches%s", s.location(name), hint(ctx, s, name))
+		err := noMatchError(fmt.Sprintf("%s: no file matches%s", s.location(name), hint(ctx, s, name)))
 		return nil, errors.Join(err, s.Close())
 	}
 	for i, n := range names {
@@ -82,12 +82,20 @@ func expand(ctx context.Context, dir, pattern string) ([]string, error) {
 	return names, s.Close()
 }
 
-// resolve puts dir, which may be a URL, before a relative path.
-func resolve(dir, name string) string {
+// noMatchError is the error of a glob that names nothing: ErrMissing in other words.
+type noMatchError string
+
+func (e noMatchError) Error() string { return string(e) }
+
+// Is implements what errors.Is asks for.
+func (noMatchError) Is(target error) bool { return target == ErrMissing }
+
+// Resolve puts dir, which may be a URL, before a relative path.
+func Resolve(dir, name string) string {
 	switch {
-	case dir == "" || isURL(name) || filepath.IsAbs(name):
+	case dir == "" || IsURL(name) || filepath.IsAbs(name):
 		return name
-	case isURL(dir):
+	case IsURL(dir):
 		address, query, ok := strings.Cut(dir, "?")
 		address = strings.TrimSuffix(address, "/") + "/" + filepath.ToSlash(name)
 		if ok {

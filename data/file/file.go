@@ -38,9 +38,9 @@ type Random interface {
 
 // store is where files are: the local disk or a bucket. Names are paths or keys.
 type store interface {
-	// stat describes a file; a missing one is errMissing.
+	// stat describes a file; a missing one is ErrMissing.
 	stat(ctx context.Context, name string) (Info, error)
-	// open opens a file; a missing one is errMissing.
+	// open opens a file; a missing one is ErrMissing.
 	open(ctx context.Context, name string) (Random, error)
 	// match lists the files that a glob names, in order.
 	match(ctx context.Context, pattern string) ([]string, error)

@@ -15,13 +15,30 @@ import (
 // local is the file system of this machine.
 type local struct{}
 
-// localFile is a file of it.
+// localFile is a file of it. Reading ends with a context, and with an error where the
+// file became shorter: its rows would be fewer, and nobody would know.
 type localFile struct {
 	*os.File
-	size int64
+	size    int64
+	stopped func() error // nil, or why nothing is read any more
 }
 
 func (f localFile) Size() int64 { return f.size }
+
+// ReadAt implements io.ReaderAt.
+func (f localFile) ReadAt(p []byte, offset int64) (int, error) {
+	if err := f.stopped(); err != nil {
+		return 0, err
+	}
+	n, err := f.File.ReadAt(p, offset)
+	if end := offset + int64(n); errors.Is(err, io.EOF) && end < f.size {
+		return n, fmt.Errorf("%w (it had %d bytes and ends after %d now)", errChanged, f.size, end)
+	}
+	return n, err
+}
+
+// errStopped is wrapped by the errors of files whose context has ended.
+var errStopped = errors.New("not read to its end")
 
 func (local) Close() error { return nil }
 
@@ -32,7 +49,7 @@ func (local) location(name string) string { return name }
 func (local) stat(_ context.Context, name string) (Info, error) {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Info{}, errMissing
+		return Info{}, ErrMissing
 	}
 	if err != nil {
 		return Info{}, bare(err)
@@ -58,8 +75,8 @@ func regular(info fs.FileInfo, name string) error {
 
 // open implements store.
 func (l local) open(ctx context.Context, name string) (Random, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if _, err := l.stat(ctx, name); err != nil {
 		return nil, err
@@ -75,7 +92,13 @@ func (l local) open(ctx context.Context, name string) (Random, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return localFile{f, info.Size()}, nil
+	stopped := func() error {
+		if ctx.Err() == nil {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", errStopped, context.Cause(ctx))
+	}
+	return localFile{f, info.Size(), stopped}, nil
 }
 
 // match implements store.

@@ -13,8 +13,8 @@ import (
 	"github.com/gangline/gangline/internal/nearest"
 )
 
-// errMissing says that there is no file of a name.
-var errMissing = errors.New("there is no such file")
+// ErrMissing says that there is no file of a name, or none that a pattern matches.
+var ErrMissing = errors.New("there is no such file")
 
 // bucketKey is the key in a context of a bucket for a URL.
 type bucketKey string
@@ -75,17 +75,17 @@ func schemeHint(scheme string) string {
 	return nearest.Hint(scheme, append(known, "file"))
 }
 
-// isURL reports whether a location has a scheme.
-func isURL(location string) bool { return strings.Contains(location, "://") }
+// IsURL reports whether a location has a scheme.
+func IsURL(location string) bool { return strings.Contains(location, "://") }
 
 // explain adds the location to an error of a store, which it closes, and the
 // names nearby to one that says that the file is missing.
 func explain(ctx context.Context, s store, name string, err error) error {
 	defer s.Close()
-	if !errors.Is(err, errMissing) {
+	if !errors.Is(err, ErrMissing) {
 		return fmt.Errorf("%s: %w", s.location(name), err)
 	}
-	return fmt.Errorf("%s: %w%s", s.location(name), errMissing, hint(ctx, s, name))
+	return fmt.Errorf("%s: %w%s", s.location(name), ErrMissing, hint(ctx, s, name))
 }
 
 // hintNames is the number of names that an error lists.

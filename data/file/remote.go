@@ -100,7 +100,7 @@ func passing(err error) bool {
 func readable(err error) error {
 	switch gcerrors.Code(err) { //nolint:exhaustive // the others speak for themselves
 	case gcerrors.NotFound:
-		return fmt.Errorf("%w: %w", errMissing, err)
+		return fmt.Errorf("%w: %w", ErrMissing, err)
 	case gcerrors.PermissionDenied:
 		return fmt.Errorf("access is denied: check the credentials and that they may list and read the bucket: %w", err)
 	}
@@ -196,7 +196,7 @@ func (r remote) beside(ctx context.Context, key string) ([]string, error) {
 }
 
 // errChanged says that an object was replaced under its reader.
-var errChanged = errors.New("it was replaced while it was read: read it again from the beginning")
+var errChanged = errors.New("it was changed while it was read: read it again from the beginning")
 
 // open implements store.
 func (r remote) open(ctx context.Context, key string) (Random, error) {

@@ -34,7 +34,7 @@ var (
 
 func (f *fake) ErrorCode(err error) gcerrors.ErrorCode {
 	switch {
-	case errors.Is(err, errMissing):
+	case errors.Is(err, ErrMissing):
 		return gcerrors.NotFound
 	case errors.Is(err, errNo):
 		return gcerrors.PermissionDenied
@@ -50,7 +50,7 @@ func (f *fake) request(ctx context.Context, key, what string) error {
 	n := len(f.requests)
 	f.requests = append(f.requests, what)
 	if key != "k" {
-		return errMissing
+		return ErrMissing
 	}
 	if f.fault == nil {
 		return nil

@@ -120,7 +120,7 @@ func (u *unpacked) explain(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
 		return io.EOF
-	case u.packing == "":
+	case u.packing == "", errors.Is(err, errStopped), errors.Is(err, errChanged):
 		return fmt.Errorf("%s: %w", u.location, err)
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("%s: the %s data ends early after %d bytes: the file was cut off, copy it again", u.location, u.packing, u.n)

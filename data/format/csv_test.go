@@ -74,6 +74,15 @@ func TestCSV(t *testing.T) {
 		"infinite": {"a\n1\ninf\n1e999\n", Spec{Header: true, Columns: map[string]table.Kind{"a": table.Number}}, shown{
 			"a number", []string{"1"}, []string{`f:3: column "a": "inf" is not a finite number`, `f:4: column "a": "1e999" is not a finite number`},
 		}},
+		// Numbers stay numbers where one is no finite number: it is not a category.
+		"infinite, inferred": {"a,b,c\n1,nan,nan\ninf,2,x\n1e999,-Infinity,y\n4,3,inf\n", header, shown{
+			"a number,b number,c text", []string{"4|3|inf"}, []string{
+				`f:2: column "b": "nan" is not a finite number; the column was taken for numbers from the first rows: declare it as text, or name what stands for missing values`,
+				`f:3: column "a": "inf" is not a finite number; the column was taken for numbers from the first rows: declare it as text, or name what stands for missing values`,
+				`f:4: column "a": "1e999" is not a finite number; the column was taken for numbers from the first rows: declare it as text, or name what stands for missing values`,
+			},
+		}},
+		"words like numbers": {"a\nnan\nInfinity\n", header, shown{"a text", []string{"nan", "Infinity"}, nil}},
 		"not UTF-8": {"a,b\nx,y\nx,\"1\n caf\xe9\"\n\x81,z\nok,ok\n", header, shown{"a text,b text", []string{"x|y", "ok|ok"}, []string{
 			`f:4: column "b": byte 5 of the line is 0xE9, which is not UTF-8; it looks like Latin-1 ('é'): convert the file, or say encoding: latin1`,
 			`f:5: column "a": byte 1 of the line is 0x81, which is not UTF-8: convert the file to UTF-8 (it may be Windows-1252: iconv -f cp1252 -t utf-8)`,

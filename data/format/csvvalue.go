@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 
 	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/internal/number"
@@ -83,6 +84,7 @@ func isNumber(text []byte) bool {
 // guess is what is known of a column whose kind is to be inferred.
 type guess struct {
 	values, numbers int  // rows with a value; of them numbers
+	unreal          int  // of the others: NaN, infinities and what is too large
 	first           bool // the first row has a value that is no number
 	code            bool // some number has a leading zero: 0815 is a name
 	whole           bool // all numbers are whole
@@ -93,10 +95,14 @@ type guess struct {
 // look takes the value of a row into account.
 func (g *guess) look(text []byte, row int) {
 	g.values++
-	if g.numbers < g.values-2 {
+	if g.numbers+g.unreal < g.values-2 {
 		return // two are no numbers: nothing else matters
 	}
 	v, ok := number.Double(text)
+	if !ok && unreal(text) {
+		g.unreal++
+		return
+	}
 	if !ok {
 		g.first = g.first || row == 0
 		return
@@ -120,11 +126,21 @@ func (g *guess) look(text []byte, row int) {
 	}
 }
 
+// unreal reports whether a text is a number that is not finite, or beyond float64.
+func unreal(text []byte) bool {
+	if len(text) > 32 {
+		return false
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	return (err == nil || errors.Is(err, strconv.ErrRange)) && (math.IsNaN(v) || math.IsInf(v, 0))
+}
+
 // kind decides: numbers if all values are numbers, integers if they would lose
-// digits as float64, text otherwise. A column without a value is text.
+// digits as float64, text otherwise. NaN among numbers does not make a category of
+// them: it is an error of its row. A column without a number is text.
 func (g *guess) kind() table.Kind {
 	switch {
-	case g.values == 0 || g.numbers < g.values || g.code || g.huge:
+	case g.numbers == 0 || g.numbers+g.unreal < g.values || g.code || g.huge:
 		return table.Text
 	case g.whole && g.large:
 		return table.Integer

@@ -228,20 +228,20 @@ func (c *chain) Close() error {
 // selected applies Select, Columns and like to the columns that a file has: it
 // returns them in the order of Select, with the index of each in the file.
 func selected(spec *Spec, location string, has []table.Field, like []table.Field) (fields []table.Field, index []int, err error) {
-	names := make([]string, len(has))
+	names, at := make([]string, len(has)), make(map[string]int, len(has))
 	for i, f := range has {
-		names[i] = f.Name
+		names[i], at[f.Name] = f.Name, i
 	}
 	if name, ok := twice(names); ok {
 		return nil, nil, fmt.Errorf("%s: two columns are named %q", location, name)
 	}
 	for name := range spec.Columns {
-		if !slices.Contains(names, name) {
+		if _, ok := at[name]; !ok {
 			return nil, nil, fmt.Errorf("%s: there is no column %q%s", location, name, nearest.Hint(name, names))
 		}
 	}
 	for name := range spec.Suffix {
-		if !slices.Contains(names, name) {
+		if _, ok := at[name]; !ok {
 			return nil, nil, fmt.Errorf("%s: there is no column %q whose suffix to cut off%s", location, name, nearest.Hint(name, names))
 		}
 	}
@@ -250,8 +250,8 @@ func selected(spec *Spec, location string, has []table.Field, like []table.Field
 		want = names
 	}
 	for _, name := range want {
-		i := slices.Index(names, name)
-		if i < 0 {
+		i, ok := at[name]
+		if !ok {
 			return nil, nil, fmt.Errorf("%s: there is no column %q%s", location, name, nearest.Hint(name, names))
 		}
 		fields = append(fields, has[i])

@@ -13,7 +13,8 @@ import (
 
 // LibsvmOptions say what the numbers of a libsvm file mean.
 type LibsvmOptions struct {
-	// Features is the Dim of column x; 0 takes the largest index in the file.
+	// Features is the Dim of column x; 0 takes the largest index in the file, which
+	// then must be below UndeclaredMax.
 	Features int
 	// ZeroBased says that indexes count from 0 instead of 1.
 	ZeroBased bool
@@ -23,6 +24,10 @@ type LibsvmOptions struct {
 	// 0: labels are any numbers.
 	LabelBase, Classes int
 }
+
+// UndeclaredMax bounds the indexes of a file of which nobody said how many features it
+// has: one index that is wrong would make models of many gigabytes.
+const UndeclaredMax = 1 << 27
 
 // LibsvmSpecs are the columns of a file with so many features: label, x.
 func LibsvmSpecs(features int) []rows.ColumnSpec {
@@ -50,7 +55,7 @@ type libsvm struct {
 
 // Libsvm reads libsvm lines. file is the name that errors give.
 func Libsvm(file string, in io.Reader, o LibsvmOptions) *Reader {
-	p := &libsvm{LibsvmOptions: o, base: 1, beyond: rows.MaxID, most: -1, tens: number.NewPowers(), columns: LibsvmSpecs(o.Features)}
+	p := &libsvm{LibsvmOptions: o, base: 1, beyond: UndeclaredMax, most: -1, tens: number.NewPowers(), columns: LibsvmSpecs(o.Features)}
 	if o.ZeroBased {
 		p.base = 0
 	}
@@ -281,6 +286,8 @@ func (p *libsvm) index(s []byte) (id int32, reason string) {
 		return 0, fmt.Sprintf("index %s is beyond the %d features declared", s, p.Features)
 	case v >= rows.MaxID:
 		return 0, fmt.Sprintf("index %s is beyond the limit of %d", s, rows.MaxID)
+	case p.Features == 0 && v >= UndeclaredMax:
+		return 0, fmt.Sprintf("index %s makes a model of more than %d features: if that is meant, say how many there are (features)", s, UndeclaredMax)
 	}
 	return int32(v), ""
 }

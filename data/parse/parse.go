@@ -59,6 +59,7 @@ type Reader struct {
 	lines    int    // before at
 	raw      []byte
 	eof      bool
+	begun    bool  // the first line was looked at
 	err      error // why there is no more, other than io.EOF
 }
 
@@ -102,6 +103,9 @@ func (r *Reader) Read(b *rows.Block, n int) error {
 		skip, f := r.line(b, line)
 		if f != nil {
 			r.raw = line
+			if r.lines == 1 {
+				f.reason += utf16Hint(line)
+			}
 			return &table.RowError{File: r.file, Line: r.lines, Column: f.column, Reason: f.reason}
 		}
 		if !skip {
@@ -129,6 +133,7 @@ func (r *Reader) fill() error {
 	}
 	r.end = copy(r.buf, r.buf[r.full:r.end])
 	r.at, r.full = 0, 0
+	defer r.mark()
 	for r.full == 0 {
 		if r.err != nil {
 			return fmt.Errorf("data: %s:%d: %w", r.file, r.lines+1, r.err)
@@ -153,6 +158,17 @@ func (r *Reader) fill() error {
 	return nil
 }
 
+// mark leaves out the byte order mark that a file of UTF-8 may begin with.
+func (r *Reader) mark() {
+	if r.begun || r.full == 0 {
+		return
+	}
+	r.begun = true
+	if bytes.HasPrefix(r.buf[:r.full], []byte("\xef\xbb\xbf")) {
+		r.at = 3
+	}
+}
+
 // more reads at least one byte, or notes why there is none.
 func (r *Reader) more() {
 	const patience = 100 // empty reads in a row, as bufio has it
@@ -171,6 +187,14 @@ func (r *Reader) more() {
 		}
 	}
 	r.err = io.ErrNoProgress
+}
+
+// utf16Hint says what to do about the first line of a file of UTF-16.
+func utf16Hint(line []byte) string {
+	if bytes.HasPrefix(line, []byte("\xff\xfe")) || bytes.HasPrefix(line, []byte("\xfe\xff")) {
+		return "; the file is UTF-16: convert it to UTF-8 (iconv -f utf-16 -t utf-8)"
+	}
+	return ""
 }
 
 // quote shows a piece of bad input, cut to a readable length.

@@ -262,3 +262,35 @@ func FuzzCriteo(f *testing.F) {
 		}
 	})
 }
+
+// A byte order mark is no part of the first line; a file of UTF-16 is named.
+func TestMarks(t *testing.T) {
+	criteo := "1" + strings.Repeat("\t2", CriteoNums) + strings.Repeat("\t05db9164", CriteoCats) + "\n"
+	for text, open := range map[string]func(io.Reader) *Reader{"1 1:1\n-1 2:1\n": openLibsvm(LibsvmOptions{}), criteo + criteo: openCriteo(97)} {
+		want := same(t, []byte(text), open)
+		if diff := cmp.Diff(want, same(t, []byte("\xef\xbb\xbf"+text), open)); diff != "" || want.Rows.Rows != 2 {
+			t.Errorf("%.10q without a mark (-) and with one (+):\n%s", text, diff)
+		}
+		if o := same(t, []byte("\xff\xfe1\x00 \x00\n\x00"), open); len(o.Faults) == 0 || !strings.Contains(o.Faults[0], "the file is UTF-16: convert it to UTF-8") {
+			t.Errorf("%.10q: %q", text, o.Faults)
+		}
+	}
+	if o := same(t, []byte("\xef\xbb\xbf"), openLibsvm(LibsvmOptions{})); o.Rows.Rows != 0 || o.Faults != nil {
+		t.Errorf("a mark alone: %d rows, %q", o.Rows.Rows, o.Faults)
+	}
+	if o := same(t, []byte("1 1:1\n\xef\xbb\xbf1 1:1\n"), openLibsvm(LibsvmOptions{})); len(o.Faults) != 1 {
+		t.Errorf("a mark in the middle: %q", o.Faults)
+	}
+}
+
+// A large index is a declared one, or an error of its row.
+func TestUndeclaredIndexes(t *testing.T) {
+	text := []byte("1 1:1\n1 134217729:1\n1 134217728:1\n1 2147483648:1\n")
+	o := same(t, text, openLibsvm(LibsvmOptions{}))
+	if o.Columns[1].Dim != UndeclaredMax || o.Rows.Rows != 2 || len(o.Faults) != 2 || !strings.Contains(o.Faults[0], `f:2: column "entry 1": index 134217729 makes a model of more than`) {
+		t.Errorf("%d features, %d rows, %q", o.Columns[1].Dim, o.Rows.Rows, o.Faults)
+	}
+	if o = same(t, text, openLibsvm(LibsvmOptions{Features: rows.MaxID})); o.Rows.Rows != 3 || len(o.Faults) != 1 {
+		t.Errorf("declared: %d rows, %q", o.Rows.Rows, o.Faults)
+	}
+}

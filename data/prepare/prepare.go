@@ -6,9 +6,9 @@ package prepare
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
-	"slices"
 
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/data/format"
@@ -53,7 +53,12 @@ func Fit(ctx context.Context, t Table, pipeline feature.Spec, bad func(*table.Ro
 	if want != nil && t.Split != nil {
 		want = append(want, t.Split.Column)
 	}
-	return t.fit(pipeline, bad, func() (table.Reader, error) { return t.open(ctx, want, nil) })
+	f, err := t.fit(pipeline, bad, func() (table.Reader, error) { return t.open(ctx, want, nil) })
+	if _, declared := errors.AsType[*feature.DeclError](err); !declared || want == nil {
+		return f, err
+	}
+	// It lists the columns that were wanted; all of the file say more.
+	return t.fit(pipeline, bad, func() (table.Reader, error) { return t.open(ctx, nil, nil) })
 }
 
 // fit is Fit for whatever opens the table.
@@ -77,15 +82,32 @@ func (t *Table) fit(pipeline feature.Spec, bad func(*table.RowError) error, open
 	}
 	fitter.Filter(meant)
 	if fitter.NeedsRows() {
-		if err := fitRows(in, fitter, t.Limit, bad); err != nil {
+		read, err := fitRows(in, fitter, t.Limit, bad)
+		if err != nil {
 			return nil, err
+		}
+		if fitter.Rows() == 0 {
+			_, err := fitter.Fitted()
+			return nil, fmt.Errorf("%s: %w", t.without(read), err)
 		}
 	}
 	return fitter.Fitted()
 }
 
-// fitRows shows a Fitter the first limit rows, 0: all.
-func fitRows(in table.Reader, fitter *feature.Fitter, limit int, bad func(*table.RowError) error) error {
+// without describes the rows of which none was of use.
+func (t *Table) without(read int) string {
+	name := "the files"
+	if len(t.Format.Paths) == 1 {
+		name = t.Format.Paths[0]
+	}
+	if t.Split == nil {
+		return fmt.Sprintf("%s (%d rows read)", name, read)
+	}
+	return fmt.Sprintf("%s (%d rows read, split by %s)", name, read, t.Split.By)
+}
+
+// fitRows shows a Fitter the first limit rows, 0: all. It returns how many rows it read.
+func fitRows(in table.Reader, fitter *feature.Fitter, limit int, bad func(*table.RowError) error) (read int, err error) {
 	var b table.Block
 	for end := false; !end && (limit == 0 || fitter.Rows() < limit); {
 		n := stride
@@ -99,15 +121,15 @@ func fitRows(in table.Reader, fitter *feature.Fitter, limit int, bad func(*table
 		}
 		end = errors.Is(err, io.EOF)
 		if err != nil && !end {
-			return err
+			return read, err
 		}
-		if b.Rows > 0 {
+		if read += b.Rows; b.Rows > 0 {
 			if err := fitter.Add(&b); err != nil {
-				return err
+				return read, err
 			}
 		}
 	}
-	return nil
+	return read, nil
 }
 
 // open opens the files for the columns that are wanted, of those there are; nil: all.
@@ -120,19 +142,25 @@ func (t *Table) open(ctx context.Context, want []string, like []feature.Input) (
 		return in, err
 	}
 	spec.Select, spec.Columns = nil, maps.Clone(spec.Columns)
+	wanted, kinds := map[string]bool{}, map[string]table.Kind{}
+	for _, name := range want {
+		wanted[name] = true
+	}
+	for _, f := range like {
+		kinds[f.Name] = f.Kind
+	}
 	for _, f := range in.Fields() {
-		if !slices.Contains(want, f.Name) {
+		if !wanted[f.Name] {
 			continue
 		}
 		spec.Select = append(spec.Select, f.Name)
-		i := slices.IndexFunc(like, func(in feature.Input) bool { return in.Name == f.Name })
-		if i < 0 || spec.Format != "csv" || spec.Columns[f.Name] != "" {
+		if kinds[f.Name] == "" || spec.Format != "csv" || spec.Columns[f.Name] != "" {
 			continue
 		}
 		if spec.Columns == nil {
 			spec.Columns = map[string]table.Kind{}
 		}
-		spec.Columns[f.Name] = like[i].Kind // text that is all digits here need not be so there
+		spec.Columns[f.Name] = kinds[f.Name] // text that is all digits here need not be so there
 	}
 	if spec.Select == nil { // the features will say what is absent
 		return in, nil

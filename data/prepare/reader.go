@@ -34,7 +34,12 @@ func Open(ctx context.Context, t Table, f *feature.Fitted) (*Reader, error) {
 	if t.Split != nil {
 		want = append(want, t.Split.Column)
 	}
-	return t.read(f, func() (table.Reader, error) { return t.open(ctx, want, f.Inputs) })
+	r, err := t.read(f, func() (table.Reader, error) { return t.open(ctx, want, f.Inputs) })
+	if _, declared := errors.AsType[*feature.DeclError](err); !declared {
+		return r, err
+	}
+	// It lists the columns that were wanted; all of the file say more.
+	return t.read(f, func() (table.Reader, error) { return t.open(ctx, nil, f.Inputs) })
 }
 
 // read is Open for whatever opens the table.

@@ -44,6 +44,10 @@ func Create(path string) (*File, error) {
 	if path == "" {
 		return nil, nil
 	}
+	// What is there is replaced: that may be a file, but no device and no directory.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("data: rejects: %s is not a regular file (%s): name another", path, info.Mode())
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return nil, fmt.Errorf("data: rejects: %w", err)

@@ -80,7 +80,8 @@ func (c *column) block(f table.Field, from *table.Column, n int, hashes []uint64
 		h := &hashes[i]
 		if from.Missing != nil && from.Missing[i] {
 			c.missing++
-			fold(h, math.MaxUint64)
+			fold(h, noValue)
+			fold(h, noValue) // once would be a whole number, too
 			continue
 		}
 		switch f.Kind {

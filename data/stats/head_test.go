@@ -50,7 +50,7 @@ row 1
 
 func opened(t *testing.T, spec data.Spec) data.Source {
 	t.Helper()
-	src, err := data.Open(spec)
+	src, err := data.Open(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@
 package stats
 
 import (
+	"encoding/json"
 	"math"
 	"strconv"
 
@@ -51,14 +52,32 @@ type Column struct {
 	PerRow *Numbers `json:"per_row,omitempty"`
 }
 
-// Numbers describes some numbers.
+// Numbers describes some numbers. What is beyond float64, as the squares of numbers of
+// 1e200, is not a number.
 type Numbers struct {
-	Min  float64 `json:"min"`
-	Mean float64 `json:"mean"`
-	Max  float64 `json:"max"`
+	Min  float64
+	Mean float64
+	Max  float64
 	// Std is the standard deviation, Skewness the third standardized moment.
-	Std      float64 `json:"std"`
-	Skewness float64 `json:"skewness"`
+	Std      float64
+	Skewness float64
+}
+
+// MarshalJSON implements json.Marshaler: what is not a number is null.
+func (n *Numbers) MarshalJSON() ([]byte, error) {
+	known := func(v float64) *float64 {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+		return &v
+	}
+	return json.Marshal(struct {
+		Min      *float64 `json:"min"`
+		Mean     *float64 `json:"mean"`
+		Max      *float64 `json:"max"`
+		Std      *float64 `json:"std"`
+		Skewness *float64 `json:"skewness"`
+	}{known(n.Min), known(n.Mean), known(n.Max), known(n.Std), known(n.Skewness)})
 }
 
 // Table says what is in all columns.
@@ -199,6 +218,9 @@ func (r *rows) duplicates() (n int64, exact bool) {
 	}
 	return max(0, r.n-int64(math.Round(r.all.estimate()))), false
 }
+
+// noValue stands for a missing value in the hash of a row.
+const noValue = math.MaxUint64
 
 // fold mixes a value into the hash of its row.
 func fold(h *uint64, v uint64) { *h = mix.Mix(*h ^ v) }

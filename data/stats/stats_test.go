@@ -2,6 +2,7 @@ package stats
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -165,7 +166,7 @@ func TestOfSource(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1 1:1 3:0.5\n-1 2:2\n1 1:1 3:0.5\n-1\nx\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	src, err := data.Open(data.Spec{Format: "libsvm", Path: path, Features: 3, MaxBadRows: 1})
+	src, err := data.Open(t.Context(), data.Spec{Format: "libsvm", Path: path, Features: 3, MaxBadRows: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +190,7 @@ func TestOfSource(t *testing.T) {
 	if c := names["x values"]; c.Numbers == nil || c.Numbers.Mean != 1 || c.Numbers.Max != 2 {
 		t.Errorf("%+v", c)
 	}
-	generated, err := data.Open(data.Spec{Format: "generated", Rows: 10_000, Buckets: 1 << 16})
+	generated, err := data.Open(t.Context(), data.Spec{Format: "generated", Rows: 10_000, Buckets: 1 << 16})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,5 +226,31 @@ func TestManyRows(t *testing.T) {
 	}
 	if !slices.IsSorted([]int{each(4000), each(10), each(1)}) {
 		t.Error("fewer columns have less room")
+	}
+}
+
+// Moments that are beyond float64 are null in JSON, which has no other word.
+func TestMomentsBeyond(t *testing.T) {
+	var c column
+	c.numeric = true
+	for _, v := range []float64{1e300, -1e300, 2} {
+		c.number(v)
+	}
+	text, err := json.Marshal(c.result())
+	if want := `"min":-1e+300,"mean":`; err != nil || !strings.Contains(string(text), want) || !strings.Contains(string(text), `"std":null`) {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
+// A missing value is equal to another one and to no number.
+func TestMissingIsNoNumber(t *testing.T) {
+	r := &reader{
+		fields: []table.Field{{Name: "n", Kind: table.Integer}},
+		blocks: []table.Block{{Rows: 5, Columns: []table.Column{{Integers: []int64{-1, 0, 0, -1, 0}, Missing: []bool{false, true, false, false, true}}}}},
+		errs:   []error{nil},
+	}
+	got, err := OfTable(t.Context(), r)
+	if err != nil || got.Duplicates != 2 || got.Columns[0].Distinct != 2 || got.Columns[0].Missing != 2 {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
