@@ -1,15 +1,18 @@
 package cli
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
 )
 
@@ -53,34 +56,51 @@ func (c *common) job(args []string) (job.Job, error) {
 	return j, asRequest(c.checkFiles(j))
 }
 
-// checkFiles finds missing files before anything is started.
+// checkFiles finds missing files before anything is started. What is in object stores
+// is left to who reads it.
 func (c *common) checkFiles(j job.Job) error {
 	if info, err := os.Stat(c.dataDir); err != nil || !info.IsDir() {
 		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
 	}
-	for _, s := range []struct{ field, path string }{
-		{"data.train.path", j.Data.Train.Path},
-		{"data.train.labels", j.Data.Train.Labels},
-		{"data.eval.path", j.Data.Eval.Path},
-		{"data.eval.labels", j.Data.Eval.Labels},
-		{"import.path", j.Import.Path},
+	for _, s := range []struct {
+		field, path string
+		pattern     bool // it may name several
+	}{
+		{"data.train.path", j.Data.Train.Path, true},
+		{"data.train.labels", j.Data.Train.Labels, false},
+		{"data.eval.path", j.Data.Eval.Path, true},
+		{"data.eval.labels", j.Data.Eval.Labels, false},
+		{"import.path", j.Import.Path, false},
 	} {
-		path := s.path
-		if path == "" {
+		if s.path == "" || strings.Contains(s.path, "://") {
 			continue
 		}
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.dataDir, path)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			return &job.FieldError{Field: s.field, Fix: fmt.Sprintf("there is no file %s; check --data-dir (now %s)", path, c.dataDir)}
-		}
-		if info.IsDir() {
-			return &job.FieldError{Field: s.field, Fix: path + " is a directory"}
+		if wrong := c.missing(s.path, s.pattern); wrong != "" {
+			return &job.FieldError{Field: s.field, Fix: wrong}
 		}
 	}
 	return nil
+}
+
+// missing says what is wrong with the path of a file, or with a pattern of paths; "":
+// nothing is.
+func (c *common) missing(path string, pattern bool) string {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.dataDir, path)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.IsDir():
+		return path + " is a directory"
+	case err == nil:
+		return ""
+	case pattern && strings.ContainsAny(path, "*?["):
+		if _, err := file.Expand(context.Background(), "", []string{path}); err != nil {
+			return fmt.Sprintf("%v; check --data-dir (now %s)", err, c.dataDir)
+		}
+		return ""
+	}
+	return fmt.Sprintf("there is no file %s; check --data-dir (now %s)", path, c.dataDir)
 }
 
 // checkOut refuses a file that cannot be written, before any work. The proof is a
