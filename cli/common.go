@@ -41,7 +41,7 @@ func addReport(cmd *cobra.Command, path *string) {
 }
 
 // job reads the job named by the arguments, or the built-in one.
-func (c *common) job(args []string) (job.Job, error) {
+func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
 	if len(args) == 0 {
 		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -53,12 +53,12 @@ func (c *common) job(args []string) (job.Job, error) {
 	if err != nil {
 		return j, requestError{err}
 	}
-	return j, asRequest(c.checkFiles(j))
+	return j, asRequest(c.checkFiles(ctx, j))
 }
 
 // checkFiles finds missing files before anything is started. What is in object stores
 // is left to who reads it.
-func (c *common) checkFiles(j job.Job) error {
+func (c *common) checkFiles(ctx context.Context, j job.Job) error {
 	if info, err := os.Stat(c.dataDir); err != nil || !info.IsDir() {
 		return fmt.Errorf("--data-dir %s is not a directory", c.dataDir)
 	}
@@ -75,7 +75,7 @@ func (c *common) checkFiles(j job.Job) error {
 		if s.path == "" || strings.Contains(s.path, "://") {
 			continue
 		}
-		if wrong := c.missing(s.path, s.pattern); wrong != "" {
+		if wrong := c.missing(ctx, s.path, s.pattern); wrong != "" {
 			return &job.FieldError{Field: s.field, Fix: wrong}
 		}
 	}
@@ -84,7 +84,7 @@ func (c *common) checkFiles(j job.Job) error {
 
 // missing says what is wrong with the path of a file, or with a pattern of paths; "":
 // nothing is.
-func (c *common) missing(path string, pattern bool) string {
+func (c *common) missing(ctx context.Context, path string, pattern bool) string {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.dataDir, path)
 	}
@@ -95,7 +95,7 @@ func (c *common) missing(path string, pattern bool) string {
 	case err == nil:
 		return ""
 	case pattern && strings.ContainsAny(path, "*?["):
-		if _, err := file.Expand(context.Background(), "", []string{path}); err != nil {
+		if _, err := file.Expand(ctx, "", []string{path}); err != nil {
 			return fmt.Sprintf("%v; check --data-dir (now %s)", err, c.dataDir)
 		}
 		return ""

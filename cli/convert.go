@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -52,7 +53,7 @@ taken. A file of named columns needs the job that says which features.`,
 			if err := checkOut("OUT", out); err != nil {
 				return err
 			}
-			h, err := f.convert(&flags, args, eval, out)
+			h, err := f.convert(c.Context(), &flags, args, eval, out)
 			if err != nil {
 				return err
 			}
@@ -75,10 +76,10 @@ taken. A file of named columns needs the job that says which features.`,
 }
 
 // convert converts the rows of a job, or without one those of the flags.
-func (c *common) convert(flags *convertFlags, args []string, eval bool, out string) (*cache.Header, error) {
+func (c *common) convert(ctx context.Context, flags *convertFlags, args []string, eval bool, out string) (*cache.Header, error) {
 	spec := flags.spec
 	if spec.Format == "" {
-		j, err := c.job(args[:1])
+		j, err := c.job(ctx, args[:1])
 		if err != nil {
 			return nil, err
 		}

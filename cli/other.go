@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -58,7 +59,7 @@ that the job imports (import.path).`,
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			j, err := f.job(args)
+			j, err := f.job(c.Context(), args)
 			if err != nil {
 				return err
 			}
@@ -101,8 +102,8 @@ func newPlan(ext job.Extensions) *cobra.Command {
 }
 
 // setupOf works out a job's plans.
-func setupOf(f *common, args []string) (*train.Setup, error) {
-	j, err := f.job(args)
+func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error) {
+	j, err := f.job(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +125,7 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := setupOf(&f, args)
+			s, err := setupOf(c.Context(), &f, args)
 			if err != nil {
 				return err
 			}
@@ -151,7 +152,7 @@ func newPlanCheck(ext job.Extensions) *cobra.Command {
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
-			s, err := setupOf(&f, args) // which checks them
+			s, err := setupOf(c.Context(), &f, args) // which checks them
 			if err != nil {
 				return err
 			}
@@ -194,7 +195,7 @@ func newData(ext job.Extensions) *cobra.Command {
 			if n < 1 {
 				return requestError{fmt.Errorf("-n %d: want at least 1", n)}
 			}
-			j, err := f.job(args)
+			j, err := f.job(c.Context(), args)
 			if err != nil {
 				return err
 			}

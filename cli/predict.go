@@ -58,7 +58,7 @@ func (f *predictFlags) run(c *cobra.Command, args []string) error {
 	if err := f.check(args[0]); err != nil {
 		return err
 	}
-	j, err := f.job(args)
+	j, err := f.job(c.Context(), args)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return fileStats(ctx, args[0])
 	}
-	j, err := c.job(args)
+	j, err := c.job(ctx, args)
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
-	j, err := f.job(args)
+	j, err := f.job(ctx, args)
 	if err != nil {
 		return err
 	}
