@@ -86,7 +86,7 @@ func (c *common) convert(ctx context.Context, flags *convertFlags, args []string
 		if sameFile(args[0], out) {
 			return nil, requestError{fmt.Errorf("OUT %s is the job itself", out)}
 		}
-		return train.Convert(j, c.dataDir, eval, out)
+		return train.Convert(j, c.dataDir, eval, out) //nolint:contextcheck // requests for data have deadlines of their own
 	}
 	if eval || len(c.settings) > 0 || c.dataDir != "" {
 		return nil, requestError{errors.New("--eval, --set and --data-dir are of jobs, --format is without one")}
@@ -100,7 +100,7 @@ func (c *common) convert(ctx context.Context, flags *convertFlags, args []string
 	if sameFile(spec.Path, out) {
 		return nil, requestError{fmt.Errorf("OUT %s is the file to read", out)}
 	}
-	return data.Convert(spec, out)
+	return data.Convert(spec, out) //nolint:contextcheck // as above
 }
 
 // printConverted says what a cache file holds.

@@ -107,7 +107,7 @@ func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error
 	if err != nil {
 		return nil, err
 	}
-	columns, err := train.Columns(j, f.dataDir)
+	columns, err := train.Columns(j, f.dataDir) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return nil, err
 	}
