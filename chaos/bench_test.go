@@ -54,6 +54,12 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
+	return newBenchOf(t, program)
+}
+
+// newBenchOf is newBench for another program.
+func newBenchOf(t *testing.T, program string) *bench {
+	t.Helper()
 	b := &bench{t: t, dir: t.TempDir()}
 	// go test takes an old result for this one unless it sees that we looked.
 	if _, err := os.ReadDir("../cmd/gangline"); err != nil {

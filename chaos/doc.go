@@ -8,10 +8,13 @@
 //     the cause;
 //   - nothing is left of it: no process, no socket, no file in the making;
 //   - if it may go on (restart.max, --resume), its parameters end bit-identical
-//     to those of a run that nothing happened to.
+//     to those of a run that nothing happened to;
+//   - if it goes on elsewhere, with more or fewer workers or by another strategy,
+//     every row has still been used exactly once an epoch.
 //
-// GANGLINE_CHAOS_KILLS sets how many kills at random moments are survived (6 by
-// default), GANGLINE_CHAOS_SEED repeats their choice. The moments themselves are
-// those of real processes: a seed repeats what was tried, not what happened.
+// GANGLINE_CHAOS_KILLS sets how many kills at random moments each test survives that
+// kills so (without it, TestKilledAtRandomMoments 6 and TestEveryRowOnce 20), and
+// GANGLINE_CHAOS_SEED repeats their choice. The moments themselves are those of real
+// processes: a seed repeats what was tried, not what happened.
 // GANGLINE_CHAOS_BUILD holds flags for the build of the program, such as -race.
 package chaos

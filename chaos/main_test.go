@@ -27,12 +27,20 @@ func TestMain(m *testing.M) {
 		os.Exit(status)
 	}
 	program = filepath.Join(dir, "gangline")
-	build := append([]string{"build", "-o", program}, strings.Fields(os.Getenv("GANGLINE_CHAOS_BUILD"))...)
-	if out, err := exec.Command("go", append(build, "../cmd/gangline")...).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build gangline: %v\n%s", err, out)
+	if err := build(program, "../cmd/gangline"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		end(1)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(end))
+}
+
+// build builds a program as GANGLINE_CHAOS_BUILD says.
+func build(file, pkg string) error {
+	args := append([]string{"build", "-o", file}, strings.Fields(os.Getenv("GANGLINE_CHAOS_BUILD"))...)
+	if out, err := exec.Command("go", append(args, pkg)...).CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return nil
 }
 
 // environ is our environment without what would give a process a place in a job.

@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gangline/gangline/data/rows"
 )
@@ -16,6 +19,7 @@ import (
 type Writer struct {
 	path   string
 	f      *os.File
+	held   io.Closer // says that we live
 	w      *bufio.Writer
 	at     int64
 	blocks []Entry
@@ -25,15 +29,47 @@ type Writer struct {
 	err    error
 }
 
-// Create begins a file. It stands beside path under another name until Commit.
+// Create begins a file. It stands beside path under another name until Commit. What
+// writers of the same path that were killed have left there is removed.
 func Create(path string) (*Writer, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	dir, prefix := filepath.Dir(path), "."+filepath.Base(path)+"."
+	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("data: cache: %w", err)
 	}
-	w := &Writer{path: path, f: f, w: bufio.NewWriterSize(f, 1<<20)}
+	for _, other := range files {
+		if number, ok := strings.CutPrefix(other.Name(), prefix); ok && strings.Trim(number, "0123456789") == "" {
+			removeDead(filepath.Join(dir, other.Name()))
+		}
+	}
+	f, held, err := begin(dir, prefix+"*")
+	if err != nil {
+		return nil, fmt.Errorf("data: cache: %w", err)
+	}
+	w := &Writer{path: path, f: f, held: held, w: bufio.NewWriterSize(f, 1<<20)}
 	w.write([]byte(magic))
 	return w, nil
+}
+
+// begin makes a file of a new name and holds it.
+func begin(dir, pattern string) (*os.File, io.Closer, error) {
+	for {
+		f, err := os.CreateTemp(dir, pattern)
+		if err != nil {
+			return nil, nil, err
+		}
+		held, err := hold(f.Name())
+		if err == nil {
+			if _, err = os.Stat(f.Name()); err == nil {
+				return f, held, nil
+			}
+			err = errors.Join(err, held.Close())
+		}
+		err = errors.Join(err, f.Close())
+		if !errors.Is(err, fs.ErrNotExist) { // else another took it for one of the dead
+			return nil, nil, errors.Join(err, os.Remove(f.Name()))
+		}
+	}
 }
 
 // write writes and remembers the first error.
@@ -89,13 +125,15 @@ func (w *Writer) Commit(h Header) (err error) {
 		return errors.Join(fmt.Errorf("data: cache %s: %w", w.path, w.err), w.Abort())
 	}
 	if err := w.f.Close(); err != nil {
-		return errors.Join(fmt.Errorf("data: cache %s: %w", w.path, err), os.Remove(w.f.Name()))
+		return errors.Join(fmt.Errorf("data: cache %s: %w", w.path, err), os.Remove(w.f.Name()), w.held.Close())
 	}
 	if err := os.Rename(w.f.Name(), w.path); err != nil {
-		return errors.Join(fmt.Errorf("data: cache: %w", err), os.Remove(w.f.Name()))
+		return errors.Join(fmt.Errorf("data: cache: %w", err), os.Remove(w.f.Name()), w.held.Close())
 	}
-	return nil
+	return w.held.Close()
 }
 
 // Abort gives the file up and leaves nothing.
-func (w *Writer) Abort() error { return errors.Join(w.f.Close(), os.Remove(w.f.Name())) }
+func (w *Writer) Abort() error {
+	return errors.Join(w.f.Close(), os.Remove(w.f.Name()), w.held.Close())
+}

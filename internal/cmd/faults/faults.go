@@ -46,6 +46,6 @@ func faults() []fault {
 		strategyFaults(), builderFaults(), checkFaults(), cursorFaults(), execFaults(), commitFaults(),
 		gradientFaults(), nativeFaults(), ruleFaults(), flagFaults(), dataFaults(), modelFaults(),
 		scheduleFaults(), sparseFaults(), storeFaults(), rowFaults(), clientFaults(),
-		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(),
+		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(), killedFaults(),
 	)
 }

@@ -132,6 +132,9 @@ func (p *planter) test(ctx context.Context, c catcher, overlay string) (caught b
 	run := exec.CommandContext(ctx, binary, args...)
 	run.Dir = filepath.Join(p.root, c.pkg)
 	run.WaitDelay = 10 * time.Second
+	if overlay != "" { // the programs that a test of chaos builds have the fault, too
+		run.Env = append(os.Environ(), "GANGLINE_CHAOS_BUILD=-overlay="+overlay)
+	}
 	text, err := run.CombinedOutput()
 	output = tail(text)
 	var exit *exec.ExitError

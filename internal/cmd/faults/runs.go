@@ -173,3 +173,34 @@ func reportFaults() []fault {
 		},
 	}
 }
+
+// killedFaults are noticed when real processes are killed.
+func killedFaults() []fault {
+	once := catcher{"chaos", "TestEveryRowOnce"}
+	return []fault{
+		{
+			name: "a run that goes on leaves out a batch",
+			harm: "Rows are never trained on, some more after every crash.",
+			file: "train/worker.go", by: once,
+			old: "at, end := w.first(), w.setup.steps(w.order)", new: "at, end := w.first()+min(1, w.first()), w.setup.steps(w.order)",
+		},
+		{
+			name: "the order of the rows depends on the number of ranks",
+			harm: "A run that goes on with more or fewer workers uses some rows twice and others never.",
+			file: "data/order.go", by: once,
+			old: "perm := shuffle.Of(o.Rows, o.Seed, epoch)", new: "perm := shuffle.Of(o.Rows, o.Seed+uint64(ranks), epoch)",
+		},
+		{
+			name: "the order within windows depends on the number of ranks",
+			harm: "A run over rows that do not fit into memory uses some twice and others never, once it goes on with other workers.",
+			file: "data/order.go", by: once,
+			old: "\t\tw := o.windows(epoch)\n", new: "\t\to.Seed += uint64(ranks)\n\t\tw := o.windows(epoch)\n",
+		},
+		{
+			name: "half a cache file is taken for one whose writer lives",
+			harm: "Every run that is killed while it reads its files leaves what it wrote, for ever.",
+			file: "data/cache/dead_unix.go", by: catcher{"data/cache", "TestDeadWriters"},
+			old: "unix.LOCK_EX|unix.LOCK_NB) == nil {", new: "unix.LOCK_EX|unix.LOCK_NB) != nil {",
+		},
+	}
+}
