@@ -279,6 +279,10 @@ func (c *collector) finish(r rowReader, err error) (Source, error) {
 		return &memory{badRows: c.bad, specs: specs, blocks: c.blocks, shift: c.shift, rows: c.rows}, nil
 	}
 	h := cache.Header{Columns: specs, Shift: c.shift, Source: c.place.source, BadRows: c.bad.count, Samples: c.bad.samples}
+	h.Features, err = keptFeatures(c.spec)
+	if err != nil {
+		return nil, errors.Join(err, c.file.Abort(), c.place.release())
+	}
 	if err := c.file.Commit(h); err != nil {
 		return nil, errors.Join(err, c.place.release())
 	}
