@@ -13,6 +13,7 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 // version of the next release.
@@ -106,7 +107,7 @@ func setupOf(f *common, args []string) (*train.Setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	columns, err := train.Columns(j, f.dataDir)
+	columns, err := input.Columns(j, f.dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +210,7 @@ func newData(ext job.Extensions) *cobra.Command {
 }
 
 func printHead(c *cobra.Command, j job.Job, f *common, n int, eval bool) error {
-	src, err := train.OpenSource(j, f.dataDir, eval)
+	src, err := input.OpenSource(j, f.dataDir, eval)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/draft"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 func newDataStats(ext job.Extensions) *cobra.Command {
@@ -73,7 +73,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return tableStats(ctx, from, c.dataDir)
 	}
-	src, err := train.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
+	src, err := input.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
 	if err != nil {
 		return nil, err
 	}

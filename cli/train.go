@@ -22,6 +22,7 @@ import (
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
 	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 // trainFlags are the flags of train.
@@ -211,7 +212,7 @@ func (f *trainFlags) foresee(j job.Job) error {
 	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 || t.IsTable() {
 		return nil
 	}
-	columns, err := train.Columns(j, f.dataDir)
+	columns, err := input.Columns(j, f.dataDir)
 	if err != nil {
 		return requestError{err}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train/input"
 )
 
 // featuresJob is of a table whose label depends on a number and a category.
@@ -246,7 +247,7 @@ func TestFeatureFaults(t *testing.T) {
 		{`negative: ["no"]`, `negative: ["nope"]`, `column "y": label "no" is none of ["nope" "yes"]`},
 		{"kind: category, column: c", "kind: number, column: c", `"c" is text, not number`},
 	} {
-		_, err := OpenSource(parse(t, strings.Replace(featuresJob, c.old, c.now, 1)), dir, false)
+		_, err := input.OpenSource(parse(t, strings.Replace(featuresJob, c.old, c.now, 1)), dir, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s for %s: got %v, want %q in it", c.now, c.old, err, c.want)
 		}

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/train/input"
 )
 
 // Scored is what a model says of some consecutive rows. Its memory is used again.
@@ -48,17 +50,17 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 		w.member.close()
 		err = errors.Join(err, w.close())
 	}()
-	src, m := w.rows.eval, w.setup.Step.Model
+	src, m := w.rows.Eval, w.setup.Step.Model
 	if m.Task == graph.Tokens {
 		return 0, &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf("%s predicts every token of a text, of which there is no table: eval gives its loss and perplexity", j.Model.Kind)}
 	}
-	labelled, err := data.Labelled(sourceSpec(j, j.Data.Eval, dataDir, w.rows.features)) //nolint:contextcheck // as above
+	labelled, err := data.Labelled(input.Spec(j, j.Data.Eval, dataDir, w.rows.Features)) //nolint:contextcheck // as above
 	if err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}
 	o := data.Order{Rows: src.Rows(), Batch: j.Eval.Batch}
 	scored := &Scored{Task: m.Task}
-	if f := w.rows.features; f != nil {
+	if f := w.rows.Features; f != nil {
 		scored.Names = f.ClassNames()
 	}
 	var buf []float64
@@ -81,7 +83,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := errors.Join(ex.Run(ctx, 0, int64(o.StepsPerEpoch())), ex.Close()); err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}
-	return w.rows.bad(), nil
+	return w.rows.Bad(), nil
 }
 
 // withPath makes a file the eval rows of a job.
@@ -104,8 +106,27 @@ func withPath(j *job.Job, path string) error {
 	if err != nil {
 		return fmt.Errorf("--path %s: %w", path, err)
 	}
+	if err := isCache(e, at); err != nil {
+		return err
+	}
 	e.Path, e.Rows, e.Split, e.Negatives = at, 0, job.Split{}, job.Negatives{}
 	return nil
+}
+
+// isCache refuses a file of another form where a cache file is meant.
+func isCache(e *job.Source, path string) error {
+	if e.Format != "cache" {
+		return nil
+	}
+	f, err := cache.Open(path)
+	if errors.Is(err, cache.ErrFile) {
+		return &job.FieldError{Field: "data.eval.format", Fix: fmt.Sprintf(
+			"is cache, which %s is not: say what form it has, data.eval.format=csv for example, or name the job that the training rows were converted with", path)}
+	}
+	if err != nil {
+		return fmt.Errorf("--path: %w", err)
+	}
+	return f.Close()
 }
 
 // fill turns logits and values into what is said of rows.

@@ -20,6 +20,7 @@ import (
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/trace"
+	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/sock"
 )
@@ -103,7 +104,7 @@ func blame(err error) error {
 type member struct {
 	cfg      Config
 	setup    *Setup
-	rows     *rows                  // workers only
+	rows     *input.Rows            // workers only
 	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
 	imported params.State           // parameters of the beginning; nil: those of the model
 	listener *sock.Listener
@@ -121,11 +122,11 @@ func prepare(cfg Config) (*member, error) {
 		return nil, err
 	}
 	if cfg.role() == "server" {
-		features, err := fit(cfg.Job, cfg.DataDir, m.from)
+		features, err := input.Fit(cfg.Job, cfg.DataDir, m.from)
 		if err != nil {
 			return nil, err
 		}
-		columns, err := columnsOf(cfg.Job, cfg.DataDir, features)
+		columns, err := input.ColumnsWith(cfg.Job, cfg.DataDir, features)
 		if err != nil {
 			return nil, err
 		}
@@ -134,14 +135,14 @@ func prepare(cfg Config) (*member, error) {
 		}
 		return m, m.takeImport()
 	}
-	if m.rows, err = openRows(cfg.Job, cfg.DataDir, m.from); err != nil {
+	if m.rows, err = input.Open(cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
 	}
-	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {
-		return nil, errors.Join(err, m.rows.close())
+	if m.setup, err = NewSetup(cfg.Job, m.rows.Train.Columns()); err != nil {
+		return nil, errors.Join(err, m.rows.Close())
 	}
 	if err := m.takeImport(); err != nil {
-		return nil, errors.Join(err, m.rows.close())
+		return nil, errors.Join(err, m.rows.Close())
 	}
 	if cfg.TraceFile != "" {
 		m.trace = trace.NewRecorder(spansMax)
@@ -282,7 +283,7 @@ func (m *member) close() {
 		errs = append(errs, m.listener.Close())
 	}
 	if m.rows != nil {
-		errs = append(errs, m.rows.close())
+		errs = append(errs, m.rows.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		m.cfg.Logger.Debug("close", "rank", m.cfg.Rank, "error", err)

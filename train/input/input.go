@@ -1,4 +1,9 @@
-package train
+// Package input opens the rows that a job names, with the features that are made of
+// them, for training, tests and predictions alike.
+//
+// Reading order: spec.go (a job's source in the words of package data), features.go
+// (where fitted features come from), open.go, input.go.
+package input
 
 import (
 	"errors"
@@ -9,18 +14,22 @@ import (
 	"github.com/gangline/gangline/job"
 )
 
-// rows are a worker's sources.
-type rows struct {
-	train data.Source // nil: only tests are made
-	eval  data.Source // nil: nothing to test on
-	// features make both of the columns of a table; nil: there is none.
-	features *feature.Fitted
+// LabelColumn is the column every model predicts.
+const LabelColumn = "label"
+
+// Rows are a worker's sources.
+type Rows struct {
+	Train data.Source // nil: only tests are made
+	Eval  data.Source // nil: nothing to test on
+	// Features make both of the columns of a table; nil: there is none.
+	Features *feature.Fitted
 }
 
-// openRows opens what the job names, with the features of a checkpoint if there is
-// one.
-func openRows(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*rows, error) {
-	features, err := fit(j, dataDir, from)
+// Open opens what the job names, with the features of a checkpoint if there is
+// one. The caller closes the Rows. Cost: a pass over the files, and another one where
+// features learn from them.
+func Open(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*Rows, error) {
+	features, err := Fit(j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}
@@ -28,17 +37,17 @@ func openRows(j job.Job, dataDir string, from *checkpoint.Checkpoint) (*rows, er
 	if err != nil {
 		return nil, err
 	}
-	eval, err := openEval(j, dataDir, train.Columns(), features)
+	eval, err := OpenEval(j, dataDir, train.Columns(), features)
 	if err != nil {
 		return nil, errors.Join(err, train.Close())
 	}
-	return &rows{train: train, eval: eval, features: features}, nil
+	return &Rows{Train: train, Eval: eval, Features: features}, nil
 }
 
-// bad counts the malformed rows that were skipped.
-func (r *rows) bad() int {
+// Bad counts the malformed rows that were skipped.
+func (r *Rows) Bad() int {
 	n := 0
-	for _, src := range []data.Source{r.train, r.eval} {
+	for _, src := range []data.Source{r.Train, r.Eval} {
 		if b, ok := src.(data.Reporter); ok {
 			n += b.BadRows()
 		}
@@ -46,9 +55,10 @@ func (r *rows) bad() int {
 	return n
 }
 
-func (r *rows) close() error {
+// Close closes the sources.
+func (r *Rows) Close() error {
 	var errs []error
-	for _, src := range []data.Source{r.train, r.eval} {
+	for _, src := range []data.Source{r.Train, r.Eval} {
 		if src != nil {
 			errs = append(errs, src.Close())
 		}

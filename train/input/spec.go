@@ -1,13 +1,15 @@
-package train
+package input
 
 import (
-	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/gangline/gangline/data"
-	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/format"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/strategy"
 )
 
 // takeIn says which rows of a source are kept, and where.
@@ -23,52 +25,76 @@ func takeIn(spec *data.Spec, j *job.Job, s *job.Source) {
 // takeInTests is takeIn for the rows of eval, which must have the columns that the
 // training rows have.
 func takeInTests(spec *data.Spec, columns []data.ColumnSpec) {
-	spec.Weighted = weighedBy(columns) != "" && spec.Format != "cache"
+	spec.Weighted = WeighedBy(columns) != "" && spec.Format != "cache"
 	if spec.Rejects != "" {
 		spec.Rejects += ".eval"
 	}
 }
 
-// weighedBy is the column of the weights of rows; "" if there is none.
-func weighedBy(columns []data.ColumnSpec) string {
+// WeighedBy is the column of the weights of rows; "" if there is none.
+func WeighedBy(columns []data.ColumnSpec) string {
 	if slices.ContainsFunc(columns, func(c data.ColumnSpec) bool { return c.Name == data.WeightColumn }) {
 		return data.WeightColumn
 	}
 	return ""
 }
 
-// checkWeighed refuses a model of a program's own that would count all rows alike.
-func (s *Setup) checkWeighed(column string) error {
-	for _, n := range strategy.Inputs(s.Step, strategy.StepPlan) {
-		if n.Attr.Column == column {
-			return nil
+// evalSpec is the spec of the rows to test on.
+func evalSpec(j job.Job, dataDir string, columns []data.ColumnSpec, features *feature.Fitted) data.Spec {
+	spec := Spec(j, j.Data.Eval, dataDir, features)
+	takeInTests(&spec, columns)
+	for _, c := range columns {
+		if spec.Format == "libsvm" && spec.Features == 0 && c.Kind == data.RaggedColumn {
+			spec.Features = c.Dim
 		}
 	}
-	return &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf(
-		"the rows have weights, which model %s does not read: make its loss of the input Config.Weight, or leave the weights out", s.Job.Model.Kind)}
+	if spec.Format == "text" {
+		spec.Vocabulary = Path(dataDir, j.Data.Train.Path)
+	}
+	return spec
 }
 
-// Convert writes the job's training rows, or its eval rows, to a cache file, as
-// training would read them, and returns what the file says of itself.
-func Convert(j job.Job, dataDir string, eval bool, path string) (*cache.Header, error) {
-	features, err := fit(j, dataDir, nil)
-	if err != nil {
-		return nil, err
+// Spec turns a job's source into the reader's words.
+func Spec(j job.Job, s job.Source, dataDir string, features *feature.Fitted) data.Spec {
+	spec := data.Spec{
+		Format: s.Format, Path: Path(dataDir, s.Path), Labels: Path(dataDir, s.Labels),
+		UnitNorm: j.Data.UnitNorm() && s.Format == "libsvm", Features: s.Features, ZeroBased: s.ZeroBased, LabelBase: s.LabelBase,
+		Buckets: s.Buckets, Context: s.Context, Stride: s.Stride, From: s.From, To: s.To, First: s.First, Seed: s.Seed,
 	}
-	field, spec := "data.train", sourceSpec(j, j.Data.Train, dataDir, features)
-	if eval {
-		if j.Data.Eval.Format == "" {
-			return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing"}
+	takeIn(&spec, &j, &s)
+	if s.Format == "generated" {
+		spec.Rows = s.Rows
+	} else {
+		spec.Limit = s.Rows
+	}
+	binary := j.Task() == graph.Binary
+	switch {
+	case s.IsTable():
+		spec.Fitted, spec.Group, spec.Unlabelled = features, j.Data.Group, s.Unlabelled
+		if s.Unlabelled {
+			spec.Group = "" // of metrics, for which there are no labels
 		}
-		columns, err := columnsOf(j, dataDir, features)
-		if err != nil {
-			return nil, err
+		spec.Table = format.Spec{
+			Header: s.Header, Names: s.Columns, Columns: s.Types, Missing: s.Missing, Suffix: s.Suffix, Delimiter: s.Delimiter,
+			NoQuotes: s.NoQuotes, Encoding: s.Encoding, Namespaces: s.Namespaces, NumericIDs: s.NumericIDs,
 		}
-		field, spec = "data.eval", evalSpec(j, dataDir, columns, features)
+	case s.Format == "idx" && !binary:
+		spec.Classes = j.Model.Classes
+	case s.Format != "libsvm":
+	case binary && s.LabelBase == 0:
+		spec.LabelMap = "binary"
+	case binary:
+		spec.Classes = 2
+	case j.Model.Kind != "linear":
+		spec.Classes = j.Model.Classes
 	}
-	h, err := data.Convert(spec, path)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", field, job.FeatureError(err))
+	return spec
+}
+
+// Path resolves a path against the data directory.
+func Path(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) || strings.Contains(path, "://") {
+		return path
 	}
-	return h, nil
+	return filepath.Join(dir, path)
 }
