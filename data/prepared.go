@@ -36,7 +36,7 @@ func Fit(spec Spec, pipeline feature.Spec) (*feature.Fitted, error) {
 
 // table says what of a table is read.
 func (s *Spec) table() (prepare.Table, error) {
-	t := prepare.Table{Format: s.Table, Split: s.Split, Limit: s.Limit, Unlabelled: s.Unlabelled, Group: s.Group}
+	t := prepare.Table{Format: s.Table, Split: s.Split, Negatives: s.Negatives, Limit: s.Limit, Unlabelled: s.Unlabelled, Group: s.Group}
 	t.Format.Format = s.Format
 	var err error
 	t.Format.Paths, err = locations(s)

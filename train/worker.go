@@ -236,6 +236,7 @@ func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float
 		return nil, err
 	}
 	m := &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
+	m.TrainRows = w.rows.Train.Rows()
 	if m.TrainLoss = trainLoss; trainLoss != nil {
 		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))
 	}
