@@ -209,3 +209,52 @@ func TestRun(t *testing.T) {
 		}
 	})
 }
+
+// Ranks that follow plan by what rank 0 says, whoever comes first; what goes wrong with
+// that is their own error, and a plan that differs is a mismatch for all.
+func TestFollow(t *testing.T) {
+	wrong := errors.New("there is no such model")
+	for name, c := range map[string]struct {
+		digest string
+		err    error
+		want   Kind
+		words  string
+	}{
+		"equal":  {digest: "d1"},
+		"other":  {digest: "d2", want: Mismatch, words: "rank 2 has plan d2"},
+		"failed": {err: wrong, want: Failed, words: "rank 2 (worker, host"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cl := newCluster(t, ServerConfig{World: 3})
+			defer cl.close()
+			note := strings.Repeat("n", MaxNote)
+			configs := []JoinConfig{cl.config(0, 3), cl.config(1, 3), cl.config(2, 3)}
+			configs[0].Note, configs[1].Note, configs[2].Digest = note, "of rank 1", ""
+			configs[2].Follow = func(got string) (string, error) {
+				if got != note {
+					t.Errorf("%s: told %.20q of %d bytes", name, got, len(got))
+				}
+				return c.digest, c.err
+			}
+			for rank, j := range joinAll(t.Context(), configs...) {
+				if c.words != "" {
+					wantAbort(t, j.err, 2, c.want, c.words)
+					continue
+				}
+				if j.err != nil {
+					t.Fatalf("%s: rank %d: %v", name, rank, j.err)
+				}
+				defer j.s.Close()
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster(t, ServerConfig{World: 1})
+		defer cl.close()
+		long := cl.config(0, 1)
+		long.Note = strings.Repeat("n", MaxNote+1)
+		if _, err := Join(t.Context(), long); !errors.Is(err, ErrLimit) {
+			t.Errorf("a long note: %v", err)
+		}
+	})
+}
