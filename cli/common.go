@@ -37,8 +37,17 @@ func addReport(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "report", "", "write a report as one JSON object to this file")
 }
 
-// job reads the job named by the arguments, or the built-in one.
+// job reads the job named by the arguments, or the built-in one, and finds its files.
 func (c *common) job(args []string) (job.Job, error) {
+	j, err := c.read(args)
+	if err == nil && len(args) > 0 {
+		err = asRequest(c.checkFiles(j))
+	}
+	return j, err
+}
+
+// read is job for who opens none of the files.
+func (c *common) read(args []string) (job.Job, error) {
 	if len(args) == 0 {
 		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -47,10 +56,7 @@ func (c *common) job(args []string) (job.Job, error) {
 		c.dataDir = filepath.Dir(args[0])
 	}
 	j, err := c.ext.Read(args[0], c.settings)
-	if err != nil {
-		return j, requestError{err}
-	}
-	return j, asRequest(c.checkFiles(j))
+	return j, asRequest(err)
 }
 
 // checkFiles finds missing files before anything is started.

@@ -82,13 +82,18 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
-	j, err := f.job(args)
+	j, err := f.read(args)
 	if err != nil {
 		return err
 	}
 	place, joins, err := launch.FromEnv(os.LookupEnv)
 	if err != nil {
 		return requestError{err}
+	}
+	if server := joins && place.Rank >= j.Strategy.Workers; !server && len(args) > 0 { // servers read no data
+		if err := asRequest(f.checkFiles(j)); err != nil {
+			return err
+		}
 	}
 	_, launched := os.LookupEnv(launch.EnvParent)
 	if !launched { // else the launcher has looked, and a rank that is killed leaves no trace of looking

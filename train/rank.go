@@ -17,6 +17,7 @@ import (
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/trace"
@@ -114,7 +115,8 @@ type member struct {
 	trace    *trace.Recorder
 }
 
-// prepare does all that needs no other rank: data, model, plan, checkpoint.
+// prepare does all that needs no other rank: data, model, plan, checkpoint. A server
+// reads no data: it plans when rank 0 has told what the rows look like (follow).
 func prepare(cfg Config) (*member, error) {
 	m := &member{cfg: cfg}
 	var err error
@@ -122,18 +124,7 @@ func prepare(cfg Config) (*member, error) {
 		return nil, err
 	}
 	if cfg.role() == "server" {
-		features, err := input.Fit(cfg.Job, cfg.DataDir, m.from)
-		if err != nil {
-			return nil, err
-		}
-		columns, err := input.ColumnsWith(cfg.Job, cfg.DataDir, features)
-		if err != nil {
-			return nil, err
-		}
-		if m.setup, err = NewSetup(cfg.Job, columns); err != nil {
-			return nil, err
-		}
-		return m, m.takeImport()
+		return m, nil
 	}
 	if m.rows, err = input.Open(cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
@@ -178,14 +169,48 @@ func (m *member) first() int64 {
 	return m.from.Manifest.Step
 }
 
+// follow makes a server's plan for the columns that rank 0 has read, and returns its
+// digest.
+func (m *member) follow(note string) (string, error) {
+	var columns []data.ColumnSpec
+	err := json.Unmarshal([]byte(note), &columns)
+	if err != nil {
+		return "", fmt.Errorf("rank %d: what rank 0 says of the columns: %w", m.cfg.Rank, err)
+	}
+	if m.setup, err = NewSetup(m.cfg.Job, columns); err != nil {
+		return "", err
+	}
+	if err := m.takeImport(); err != nil {
+		return "", err
+	}
+	return m.digest()
+}
+
+// plan says how this rank's plan is compared with those of others.
+func (m *member) plan(c *coord.JoinConfig) (err error) {
+	if m.rows == nil {
+		c.Follow = m.follow
+		return nil
+	}
+	if c.Digest, err = m.digest(); err != nil || m.cfg.Rank != 0 {
+		return err
+	}
+	note, err := json.Marshal(m.rows.Train.Columns())
+	c.Note = string(note)
+	return err
+}
+
 // join opens a port for data, meets the other ranks and connects with those this
 // one talks to.
 func (m *member) join(ctx context.Context) error {
-	digest, err := m.digest()
-	if err != nil {
+	cfg := &m.cfg
+	who := coord.JoinConfig{
+		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger,
+		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
+	}
+	if err := m.plan(&who); err != nil {
 		return err
 	}
-	cfg := &m.cfg
 	generation := uint32(cfg.Attempt) + 1
 	address, err := dataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
 	if err != nil {
@@ -199,12 +224,8 @@ func (m *member) join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
 	}
-	m.session, err = coord.Join(ctx, coord.JoinConfig{
-		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(),
-		DataAddress: m.listener.Addr(), Digest: digest, Logger: cfg.Logger,
-		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
-	})
-	if err != nil {
+	who.DataAddress = m.listener.Addr()
+	if m.session, err = coord.Join(ctx, who); err != nil {
 		return fmt.Errorf("rank %d: cannot join the job: %w", cfg.Rank, err)
 	}
 	m.report = m.session.Progress
