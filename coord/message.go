@@ -97,13 +97,14 @@ func pongMessage(p *pb.Ping, now time.Time) *pb.CoordinatorMessage {
 func progressMessage(p Progress) *pb.MemberMessage {
 	return &pb.MemberMessage{Kind: &pb.MemberMessage_Progress{Progress: &pb.Progress{
 		Step: p.Step, Loss: p.Loss, MetricName: clip(p.MetricName), Metric: p.Metric, ExamplesPerSecond: p.ExamplesPerSecond, Total: p.Total,
+		BytesPerSecond: p.BytesPerSecond,
 	}}}
 }
 
 func progressOf(p *pb.Progress) Progress {
 	return Progress{
 		Step: p.GetStep(), Loss: p.GetLoss(), MetricName: p.GetMetricName(), Metric: p.GetMetric(),
-		ExamplesPerSecond: p.GetExamplesPerSecond(), Total: p.GetTotal(),
+		ExamplesPerSecond: p.GetExamplesPerSecond(), Total: p.GetTotal(), BytesPerSecond: p.GetBytesPerSecond(),
 	}
 }
 

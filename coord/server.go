@@ -83,6 +83,8 @@ type Progress struct {
 	MetricName        string
 	Metric            float64
 	ExamplesPerSecond float64
+	// BytesPerSecond is the payload that the rank sends and receives.
+	BytesPerSecond float64
 }
 
 // Outcome is what is left of a generation.

@@ -155,6 +155,7 @@ func TestRun(t *testing.T) {
 		offset := 5 * time.Second
 		var mu sync.Mutex
 		progress := map[int]Progress{}
+		last := Progress{Step: 100, Total: 200, Loss: .5, MetricName: "auc", Metric: .75, ExamplesPerSecond: 1e6, BytesPerSecond: 2.5e6}
 		c := newCluster(t, ServerConfig{
 			World: 3,
 			Now:   func() time.Time { return time.Now().Add(offset) },
@@ -177,7 +178,9 @@ func TestRun(t *testing.T) {
 			}
 			wg.Go(func() {
 				for step := range 100 {
-					s.Progress(Progress{Step: int64(step + 1), Loss: 0.5, MetricName: "auc", Metric: 0.75})
+					p := last
+					p.Step = int64(step + 1)
+					s.Progress(p)
 				}
 				time.Sleep(time.Duration(rank) * time.Minute) // heartbeats keep it alive
 				report := []byte(fmt.Sprintf("report %d", rank))
@@ -203,7 +206,7 @@ func TestRun(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for rank := range 3 {
-			if p := progress[rank]; p.Step != 100 || p.MetricName != "auc" {
+			if p := progress[rank]; p != last {
 				t.Errorf("rank %d: last progress %+v", rank, p)
 			}
 		}
@@ -231,6 +234,7 @@ func TestFollow(t *testing.T) {
 			configs := []JoinConfig{cl.config(0, 3), cl.config(1, 3), cl.config(2, 3)}
 			configs[0].Note, configs[1].Note, configs[2].Digest = note, "of rank 1", ""
 			configs[2].Follow = func(got string) (string, error) {
+				synctest.Wait() // rank 1 has joined: who comes after the end is refused
 				if got != note {
 					t.Errorf("%s: told %.20q of %d bytes", name, got, len(got))
 				}

@@ -111,6 +111,7 @@ type member struct {
 	listener *sock.Listener
 	session  *coord.Session
 	report   func(coord.Progress)
+	traffic  traffic
 	endpoint transport.Endpoint
 	trace    *trace.Recorder
 }

@@ -322,6 +322,7 @@ func (w *worker) progress(done int64, m *metric.Result) {
 	if s := time.Since(w.recent.since).Seconds(); s > 0 {
 		p.ExamplesPerSecond = float64(w.recent.examples) / s
 	}
+	p.BytesPerSecond = w.bytesPerSecond(time.Now())
 	if m != nil {
 		p.MetricName, p.Metric = m.Main()
 	}

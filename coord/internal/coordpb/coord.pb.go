@@ -538,9 +538,11 @@ type Progress struct {
 	Metric            float64                `protobuf:"fixed64,4,opt,name=metric,proto3" json:"metric,omitempty"`
 	ExamplesPerSecond float64                `protobuf:"fixed64,5,opt,name=examples_per_second,json=examplesPerSecond,proto3" json:"examples_per_second,omitempty"`
 	// total is the steps of the whole run; 0: not known.
-	Total         int64 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Total int64 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
+	// bytes_per_second is the payload that the member sends and receives.
+	BytesPerSecond float64 `protobuf:"fixed64,7,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Progress) Reset() {
@@ -611,6 +613,13 @@ func (x *Progress) GetExamplesPerSecond() float64 {
 func (x *Progress) GetTotal() int64 {
 	if x != nil {
 		return x.Total
+	}
+	return 0
+}
+
+func (x *Progress) GetBytesPerSecond() float64 {
+	if x != nil {
+		return x.BytesPerSecond
 	}
 	return 0
 }
@@ -1128,7 +1137,7 @@ const file_coord_proto_rawDesc = "" +
 	"\x04Plan\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\"2\n" +
 	"\x04Ping\x12*\n" +
-	"\x11member_unix_nanos\x18\x01 \x01(\x03R\x0fmemberUnixNanos\"\xb1\x01\n" +
+	"\x11member_unix_nanos\x18\x01 \x01(\x03R\x0fmemberUnixNanos\"\xdb\x01\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04loss\x18\x02 \x01(\x01R\x04loss\x12\x1f\n" +
@@ -1136,7 +1145,8 @@ const file_coord_proto_rawDesc = "" +
 	"metricName\x12\x16\n" +
 	"\x06metric\x18\x04 \x01(\x01R\x06metric\x12.\n" +
 	"\x13examples_per_second\x18\x05 \x01(\x01R\x11examplesPerSecond\x12\x14\n" +
-	"\x05total\x18\x06 \x01(\x03R\x05total\"<\n" +
+	"\x05total\x18\x06 \x01(\x03R\x05total\x12(\n" +
+	"\x10bytes_per_second\x18\a \x01(\x01R\x0ebytesPerSecond\"<\n" +
 	"\x04Fail\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\x04peer\x18\x02 \x01(\x05H\x00R\x04peer\x88\x01\x01B\a\n" +
