@@ -129,7 +129,7 @@ func (f *predictFlags) predict(ctx context.Context, j job.Job, w io.Writer, stde
 				r.Perplexity = s.Perplexity(i)
 			case graph.Multiclass:
 				r.Class, r.Label = int64(s.Class[i])+base, s.Label[i]+float64(base)
-			default:
+			case graph.Binary, graph.Regression:
 				r.Label = s.Label[i]
 			}
 			rows = append(rows, r)

@@ -73,7 +73,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return tableStats(ctx, from, c.dataDir)
 	}
-	src, err := input.OpenSource(j, c.dataDir, eval) //nolint:contextcheck // sources are opened without one
+	src, err := input.OpenSource(j, c.dataDir, eval)
 	if err != nil {
 		return nil, err
 	}

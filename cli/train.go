@@ -178,7 +178,7 @@ func (f *trainFlags) launch(ctx context.Context, j job.Job, stdout, stderr io.Wr
 	if err != nil {
 		return fmt.Errorf("cannot find this program to start it again: %w", err)
 	}
-	if err := f.foresee(j); err != nil { //nolint:contextcheck // sources are opened without one
+	if err := f.foresee(j); err != nil {
 		return err
 	}
 	start := time.Now()

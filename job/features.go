@@ -167,7 +167,7 @@ func (j *Job) validateFeatures() error {
 	}{
 		{d.Label.Column != "" || d.Label.Positive != nil || d.Label.Negative != nil || d.Label.Classes != nil, "data.label"},
 		{d.Weight != "", "data.weight"},
-		{d.Group != "" && !(d.Train.Format == "cache" && d.Eval.IsTable()), "data.group"},
+		{d.Group != "" && (d.Train.Format != "cache" || !d.Eval.IsTable()), "data.group"},
 		{len(d.Ignore) > 0, "data.ignore"},
 		{len(d.Features) > 0 && d.Train.Format != "libsvm", "data.features"},
 	} {

@@ -199,7 +199,7 @@ func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation
 	if j.Data.Eval.Format == "" {
 		return nil, &job.FieldError{Field: "data.eval.format", Fix: "is missing: say which rows to test on"}
 	}
-	w, name, step, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
+	w, name, step, err := alone(j, dataDir, from)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := withPath(&j, path); err != nil {
 		return 0, err
 	}
-	w, _, version, err := alone(j, dataDir, from) //nolint:contextcheck // requests for data have deadlines of their own
+	w, _, version, err := alone(j, dataDir, from)
 	if err != nil {
 		return 0, err
 	}
@@ -60,7 +60,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 		err = errors.Join(err, w.close())
 	}()
 	src, m := w.rows.Eval, w.setup.Step.Model
-	labelled, err := data.Labelled(input.Spec(j, j.Data.Eval, dataDir, w.rows.Features)) //nolint:contextcheck // as above
+	labelled, err := data.Labelled(input.Spec(j, j.Data.Eval, dataDir, w.rows.Features)) //nolint:contextcheck // requests for data have deadlines of their own
 	if err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}

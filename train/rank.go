@@ -69,7 +69,7 @@ func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 		}
 		defer func() { _ = release() }() // of a lock that ends with the process anyway
 	}
-	m, err := prepare(cfg) //nolint:contextcheck // requests for data have deadlines of their own
+	m, err := prepare(cfg)
 	if err != nil {
 		return nil, err
 	}
