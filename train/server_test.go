@@ -22,26 +22,22 @@ func (c *counted) Stats() transport.Stats { return c.stats }
 func TestServerTells(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []coord.Progress
-		ep, version := &counted{}, int64(0)
+		ep, steps := &counted{}, int64(-10)
 		m := &member{endpoint: ep, report: func(p coord.Progress) { told = append(told, p) }}
 		ended, done := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(done)
-			m.tell(ended, func() int64 { return version })
+			m.tell(ended, func() int64 { // what happened since it was last asked
+				steps += 10
+				ep.stats.BytesSent += 300
+				ep.stats.BytesReceived += 200
+				return steps
+			})
 		}()
-		for range 3 {
-			synctest.Wait()
-			version += 10
-			ep.stats.BytesSent += 300
-			ep.stats.BytesReceived += 200
-			time.Sleep(time.Second)
-		}
-		synctest.Wait()
-		version++
-		time.Sleep(time.Second / 2)
+		time.Sleep(3*time.Second + time.Second/2)
 		close(ended)
 		<-done
-		want := []coord.Progress{{}, {Step: 10, BytesPerSecond: 500}, {Step: 20, BytesPerSecond: 500}, {Step: 30, BytesPerSecond: 500}, {Step: 31}}
+		want := []coord.Progress{{}, {Step: 10, BytesPerSecond: 500}, {Step: 20, BytesPerSecond: 500}, {Step: 30, BytesPerSecond: 500}, {Step: 40, BytesPerSecond: 1000}}
 		if len(told) != len(want) {
 			t.Fatalf("told %+v", told)
 		}
