@@ -28,12 +28,12 @@ type common struct {
 	ext      job.Extensions
 	dataDir  string
 	settings []string
-	inputs   []input  // what the job reads, itself among it
-	absent   []string // sources, as data.train, whose files need not be there
+	inputs   []readFile // what the job reads, itself among it
+	absent   []string   // sources, as data.train, whose files need not be there
 }
 
-// input is a file that is read.
-type input struct{ name, path string }
+// readFile is a file that is read.
+type readFile struct{ name, path string }
 
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -46,8 +46,17 @@ func addReport(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "report", "", "write a report as one JSON object to this file")
 }
 
-// job reads the job named by the arguments, or the built-in one.
+// job reads the job named by the arguments, or the built-in one, and finds its files.
 func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
+	j, err := c.read(args)
+	if err == nil && len(args) > 0 {
+		err = c.files(ctx, j)
+	}
+	return j, err
+}
+
+// read is job for who opens none of the files.
+func (c *common) read(args []string) (job.Job, error) {
 	if len(args) == 0 {
 		j, err := c.ext.Parse("built-in job", builtin, c.settings)
 		return j, asRequest(err)
@@ -56,23 +65,25 @@ func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
 		c.dataDir = filepath.Dir(args[0])
 	}
 	j, err := c.ext.Read(args[0], c.settings)
-	if err != nil {
-		return j, requestError{err}
-	}
-	c.inputs = []input{{"the job file", args[0]}}
+	c.inputs = []readFile{{"the job file", args[0]}}
+	return j, asRequest(err)
+}
+
+// files finds the files of a job, and refuses one that would write over them.
+func (c *common) files(ctx context.Context, j job.Job) error {
 	if err := c.checkFiles(ctx, j); err != nil {
-		return j, asRequest(err)
+		return asRequest(err)
 	}
 	if j.Data.Rejects == "" {
-		return j, nil
+		return nil
 	}
-	return j, errors.Join(c.spare("data.rejects", j.Data.Rejects), c.spare("data.rejects", j.Data.Rejects+".eval"))
+	return errors.Join(c.spare("data.rejects", j.Data.Rejects), c.spare("data.rejects", j.Data.Rejects+".eval"))
 }
 
 // reads notes the files that a field or a flag names.
 func (c *common) reads(name string, paths []string) {
 	for _, path := range paths {
-		c.inputs = append(c.inputs, input{"a file of " + name, path})
+		c.inputs = append(c.inputs, readFile{"a file of " + name, path})
 	}
 }
 

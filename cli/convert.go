@@ -13,7 +13,7 @@ import (
 	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 // convertFlags say what to convert where there is no job.
@@ -34,7 +34,8 @@ func newConvert(ext job.Extensions) *cobra.Command {
   data: {train: {format: cache, path: OUT}}
 
 Rows are as the model gets them: features are made, labels mapped, splits and samples
-taken. A file of named columns needs the job that says which features.`,
+taken. A file of named columns needs the job that says which features; the cache
+keeps them, so that a model trained on it tests and predicts raw files, too.`,
 		Example: `  gangline data convert job.yaml rows.gcache --data-dir DIR
   gangline data convert job.yaml test.gcache --eval
   gangline data convert --format criteo --path day_0.gz --buckets 1000000 day_0.gcache
@@ -87,7 +88,7 @@ func (c *common) convert(ctx context.Context, flags *convertFlags, args []string
 		if err := c.spare("OUT", out); err != nil {
 			return nil, err
 		}
-		return train.Convert(ctx, j, c.dataDir, eval, out)
+		return input.Convert(ctx, j, c.dataDir, eval, out)
 	}
 	if eval || len(c.settings) > 0 || c.dataDir != "" {
 		return nil, requestError{errors.New("--eval, --set and --data-dir are of jobs, --format is without one")}

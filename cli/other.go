@@ -15,6 +15,7 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 // version of the next release.
@@ -109,7 +110,7 @@ func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error
 	if err != nil {
 		return nil, err
 	}
-	columns, err := train.Columns(ctx, j, f.dataDir)
+	columns, err := input.Columns(ctx, j, f.dataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +213,7 @@ func newData(ext job.Extensions) *cobra.Command {
 }
 
 func printHead(c *cobra.Command, j job.Job, f *common, n int, eval bool) error {
-	src, err := train.OpenSource(c.Context(), j, f.dataDir, eval)
+	src, err := input.OpenSource(c.Context(), j, f.dataDir, eval)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func newPredict(ext job.Extensions) *cobra.Command {
 		Long: `Predict reads the job's eval rows, or --path, and writes a line for each in the
 order of the input: row (from 0), prediction, and label. A prediction is the
 probability of label 1, a class with its probability, or a value, as the model
-has it; classes are called as in the input.
+has it; classes are called as in the input. Of a model of text (gpt) it writes the
+log likelihood of each row of data.eval.context tokens, in nats, and the perplexity.
 
 The file is CSV, JSON lines or Parquet, by its extension or by --format. It
 appears whole or not at all; - is stdout.`,
@@ -128,17 +129,21 @@ func (f *predictFlags) predict(ctx context.Context, j job.Job, w io.Writer, stde
 		base = int64(j.Data.Train.LabelBase)
 	}
 	skipped, err := train.Predict(ctx, j, f.dataDir, f.from, f.path, func(s *train.Scored) (err error) {
-		classes := s.Task == graph.Multiclass
 		if out == nil {
-			if out, err = scores.New(f.format, w, scores.Form{Classes: classes, Names: s.Names, Labels: labelled(s.Label)}); err != nil {
+			if out, err = scores.New(f.format, w, formOf(s)); err != nil {
 				return err
 			}
 		}
 		rows = rows[:0]
 		for i, v := range s.Value {
-			r := scores.Row{Row: int64(s.First + i), Value: v, Label: s.Label[i]}
-			if classes {
-				r.Class, r.Label = int64(s.Class[i])+base, r.Label+float64(base)
+			r := scores.Row{Row: int64(s.First + i), Value: v}
+			switch s.Task {
+			case graph.Tokens:
+				r.Perplexity = s.Perplexity(i)
+			case graph.Multiclass:
+				r.Class, r.Label = int64(s.Class[i])+base, s.Label[i]+float64(base)
+			case graph.Binary, graph.Regression:
+				r.Label = s.Label[i]
 			}
 			rows = append(rows, r)
 		}
@@ -151,6 +156,14 @@ func (f *predictFlags) predict(ctx context.Context, j job.Job, w io.Writer, stde
 		fmt.Fprintf(stderr, "%d malformed rows are skipped and have no number\n", skipped)
 	}
 	return out.Close()
+}
+
+// formOf says what is written of rows.
+func formOf(s *train.Scored) scores.Form {
+	if s.Task == graph.Tokens {
+		return scores.Form{Text: true}
+	}
+	return scores.Form{Classes: s.Task == graph.Multiclass, Names: s.Names, Labels: labelled(s.Label)}
 }
 
 // labelled reports whether any row has a label.

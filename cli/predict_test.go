@@ -220,20 +220,37 @@ func TestPredictPathAndFailures(t *testing.T) {
 	}
 }
 
-// A model of text is refused, with what to do instead.
-func TestPredictRefusesText(t *testing.T) {
+// A model of text says how likely each row of its tokens is, and all rows together are
+// as likely as eval says; a file of --path is read whole.
+func TestPredictText(t *testing.T) {
 	dir := t.TempDir()
-	text := "model: {kind: gpt, dim: 8, layers: 1, heads: 2}\noptimizer: {kind: adamw, lr: 0.01}\nbatch: 4\ncheckpoint: {dir: " + filepath.Join(dir, "ckpt") +
-		"}\ndata: {train: {format: text, path: a.txt, context: 8}, eval: {format: text, path: a.txt, context: 8}}\n"
-	for name, text := range map[string]string{"job.yaml": text, "a.txt": strings.Repeat("the ring sums. ", 20)} {
+	text := "model: {kind: gpt, dim: 8, layers: 1, heads: 2}\noptimizer: {kind: adamw, lr: 0.01}\nbatch: 4\nepochs: 3\ncheckpoint: {dir: " + filepath.Join(dir, "ckpt") +
+		"}\neval: {batch: 3}\ndata: {train: {format: text, path: a.txt, context: 8, to: 0.8}, eval: {format: text, path: a.txt, context: 8, from: 0.8}}\n"
+	for name, text := range map[string]string{"job.yaml": text, "a.txt": strings.Repeat("the ring sums. ", 40), "b.txt": "the ring sumsgnir eht mus eht"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 	jobFile := filepath.Join(dir, "job.yaml")
 	trained(t, "train", jobFile)
-	if _, errs, status := invoke(t, "predict", jobFile, "--out", "-"); status != exitRequest || !strings.Contains(errs, "model.kind: gpt predicts every token") {
-		t.Errorf("status %d: %s", status, errs)
+	got := records(t, must(t, "predict", jobFile, "--out", "-"))
+	if strings.Join(got[0], " ") != "row log_likelihood perplexity" || len(got) != 1+14 {
+		t.Fatalf("%d records, the first %v", len(got), got[0])
+	}
+	sum := 0.0
+	for i, r := range got[1:] {
+		ll, perplexity := mustFloat(t, r[1]), mustFloat(t, r[2])
+		if r[0] != strconv.Itoa(i) || !(ll < 0) || math.Abs(perplexity-math.Exp(-ll/8)) > 1e-9*perplexity {
+			t.Errorf("row %d is %v", i, r)
+		}
+		sum += ll
+	}
+	if out, want := must(t, "eval", jobFile), fmt.Sprintf("perplexity %.5f", math.Exp(-sum/(14*8))); !strings.Contains(out, want) {
+		t.Errorf("the rows have %s, eval says %s", want, out)
+	}
+	other := records(t, must(t, "predict", jobFile, "--path", filepath.Join(dir, "b.txt"), "--out", "-"))
+	if len(other) != 1+3 || mustFloat(t, other[1][2])*2 > mustFloat(t, other[2][2]) {
+		t.Errorf("a text as learned, and backwards: %v", other)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/draft"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 func newDataStats(ext job.Extensions) *cobra.Command {
@@ -74,7 +74,7 @@ func (c *common) stats(ctx context.Context, args []string, eval bool) (*stats.Ta
 		}
 		return tableStats(ctx, from, c.dataDir)
 	}
-	src, err := train.OpenSource(ctx, j, c.dataDir, eval)
+	src, err := input.OpenSource(ctx, j, c.dataDir, eval)
 	if err != nil {
 		return nil, err
 	}

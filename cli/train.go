@@ -22,6 +22,7 @@ import (
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
 	"github.com/gangline/gangline/train"
+	"github.com/gangline/gangline/train/input"
 )
 
 // trainFlags are the flags of train.
@@ -81,13 +82,18 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if f.resume {
 		f.settings = append(f.settings, "checkpoint.resume=true")
 	}
-	j, err := f.job(ctx, args)
+	j, err := f.read(args)
 	if err != nil {
 		return err
 	}
 	place, joins, err := launch.FromEnv(os.LookupEnv)
 	if err != nil {
 		return requestError{err}
+	}
+	if server := joins && place.Rank >= j.Strategy.Workers; !server && len(args) > 0 { // servers read no data
+		if err := f.files(ctx, j); err != nil {
+			return err
+		}
 	}
 	_, launched := os.LookupEnv(launch.EnvParent)
 	if !launched { // else the launcher has looked, and a rank that is killed leaves no trace of looking
@@ -208,7 +214,7 @@ func (f *trainFlags) foresee(ctx context.Context, j job.Job) error {
 	if t := j.Data.Train; t.Format == "libsvm" && t.Features == 0 || t.IsTable() {
 		return nil
 	}
-	columns, err := train.Columns(ctx, j, f.dataDir)
+	columns, err := input.Columns(ctx, j, f.dataDir)
 	if err != nil {
 		return requestError{err}
 	}

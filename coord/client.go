@@ -41,6 +41,12 @@ type JoinConfig struct {
 	DataAddress string
 	// Digest of the plan must be equal on all ranks.
 	Digest string
+	// Follow makes the plan of a rank that cannot know it by itself from the Note
+	// of rank 0, and returns its digest; nil: Digest is known. Join calls it once, when
+	// rank 0 has joined. Its error is the rank's own.
+	Follow func(note string) (digest string, err error)
+	// Note is what rank 0 has for those that follow: at most MaxNote bytes.
+	Note string
 	// Timeout bounds Join, from the call to the start of the generation; 0
 	// leaves it to ctx and to the coordinator's own join timeout.
 	Timeout time.Duration
@@ -80,12 +86,15 @@ type Session struct {
 	cancelStream context.CancelFunc
 
 	accepted chan struct{} // closed when the coordinator took us in
+	told     chan struct{} // closed when note is there
 	started  chan struct{} // closed when the generation runs
 	synced   chan struct{} // closed when the clock was probed often enough
 	over     chan struct{} // closed when err is final
 	out      chan *pb.MemberMessage
 	pingNow  chan struct{}
 	news     chan struct{} // progress is waiting
+
+	note string // of rank 0, for those that follow
 
 	mu       sync.Mutex
 	err      error // why it is over; nil: all ranks were done
@@ -110,6 +119,9 @@ func Join(ctx context.Context, cfg JoinConfig) (*Session, error) {
 	if cfg.Token == "" {
 		return nil, errors.New("coord: joining needs a token")
 	}
+	if len(cfg.Note) > MaxNote {
+		return nil, fmt.Errorf("coord: rank %d: note of %d bytes, at most %d: %w", cfg.Rank, len(cfg.Note), MaxNote, ErrLimit)
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -120,7 +132,7 @@ func Join(ctx context.Context, cfg JoinConfig) (*Session, error) {
 	streamCtx, cancelStream := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Session{
 		cfg: cfg, conn: conn, cancelStream: cancelStream, clock: newClock(),
-		accepted: make(chan struct{}), started: make(chan struct{}), synced: make(chan struct{}), over: make(chan struct{}),
+		accepted: make(chan struct{}), told: make(chan struct{}), started: make(chan struct{}), synced: make(chan struct{}), over: make(chan struct{}),
 		out: make(chan *pb.MemberMessage), pingNow: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -176,7 +188,23 @@ func (s *Session) join(ctx, streamCtx context.Context) error {
 	}
 	s.running.Go(s.receive)
 	s.running.Go(s.send)
-	for _, step := range []<-chan struct{}{s.accepted, s.started, s.synced} {
+	if s.cfg.Follow != nil {
+		if err := s.follow(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.await(ctx, s.accepted, s.started, s.synced); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.ClockOffset = s.clock.offset
+	s.mu.Unlock()
+	return nil
+}
+
+// await returns when all steps of joining have come, one after the other.
+func (s *Session) await(ctx context.Context, steps ...<-chan struct{}) error {
+	for _, step := range steps {
 		select {
 		case <-step:
 		case <-s.over:
@@ -188,10 +216,26 @@ func (s *Session) join(ctx, streamCtx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	s.mu.Lock()
-	s.ClockOffset = s.clock.offset
-	s.mu.Unlock()
 	return nil
+}
+
+// follow plans by the note of rank 0 and says so.
+func (s *Session) follow(ctx context.Context) error {
+	if err := s.await(ctx, s.accepted, s.told); err != nil {
+		return err
+	}
+	digest, err := s.cfg.Follow(s.note)
+	if err != nil {
+		return s.Fail(err)
+	}
+	select {
+	case s.out <- planMessage(digest):
+		return nil
+	case <-s.over:
+		return s.await(ctx, s.started) // which does not come: await says why
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // explain turns the status of a stream into an error of this package.
@@ -221,7 +265,7 @@ func (s *Session) member() Member {
 	}
 	return Member{
 		ID: id, Rank: s.cfg.Rank, Role: s.cfg.Role, Host: host, PID: os.Getpid(),
-		Addr: s.cfg.DataAddress, Digest: s.cfg.Digest,
+		Addr: s.cfg.DataAddress, Digest: s.cfg.Digest, Follows: s.cfg.Follow != nil, Note: s.cfg.Note,
 	}
 }
 

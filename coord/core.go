@@ -44,6 +44,11 @@ type Member struct {
 	Addr string
 	// Digest is of the member's plan.
 	Digest string
+	// Follows says that the member plans by the Note of rank 0: its digest comes
+	// in a Plan.
+	Follows bool
+	// Note is what rank 0 has for those that follow; others' are not looked at.
+	Note string
 }
 
 // Event is what can happen to a Core.
@@ -55,6 +60,11 @@ type (
 	Hello struct {
 		Member
 		World int
+	}
+	// Plan is the digest of a member that follows.
+	Plan struct {
+		Rank   int
+		Digest string
 	}
 	// Heard is that something arrived from an accepted rank.
 	Heard struct{ Rank int }
@@ -87,6 +97,7 @@ type (
 )
 
 func (Hello) isEvent()  {}
+func (Plan) isEvent()   {}
 func (Heard) isEvent()  {}
 func (Fail) isEvent()   {}
 func (Done) isEvent()   {}
@@ -104,6 +115,11 @@ type (
 	Accept struct{ Rank int }
 	// Refuse answers a Hello: the stream ends with the reason.
 	Refuse struct{ Reason string }
+	// Tell gives a rank that follows the note of rank 0.
+	Tell struct {
+		Rank int
+		Note string
+	}
 	// Start tells every rank that the generation runs, with its members by rank.
 	Start struct{ Members []Member }
 	// Abort tells every accepted rank that the generation is over, and why.
@@ -114,6 +130,7 @@ type (
 
 func (Accept) isAction() {}
 func (Refuse) isAction() {}
+func (Tell) isAction()   {}
 func (Start) isAction()  {}
 func (Abort) isAction()  {}
 func (End) isAction()    {}
@@ -156,9 +173,11 @@ type Core struct {
 type seat struct {
 	Member
 	joined bool
-	done   bool
-	report []byte
-	heard  time.Duration
+	// planned says that Digest is known.
+	planned bool
+	done    bool
+	report  []byte
+	heard   time.Duration
 }
 
 type suspicion struct {
@@ -225,6 +244,8 @@ func (c *Core) Step(now time.Duration, event Event) ([]Action, string) {
 	switch ev := event.(type) {
 	case Hello:
 		return c.join(now, ev)
+	case Plan:
+		return c.plan(now, ev)
 	case Heard:
 		return c.hear(now, ev.Rank)
 	case Fail:

@@ -59,6 +59,14 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "host", &ev.Host)
 		d.MaybeScanArgs(t, "pid", &ev.PID)
 		d.MaybeScanArgs(t, "digest", &ev.Digest)
+		d.MaybeScanArgs(t, "note", &ev.Note)
+		if ev.Follows = d.HasArg("follows"); ev.Follows {
+			ev.Digest = ""
+		}
+		return s.step(ev)
+	case "plan":
+		ev := Plan{Rank: rank, Digest: "d1"}
+		d.MaybeScanArgs(t, "digest", &ev.Digest)
 		return s.step(ev)
 	case "all": // every rank joins; only the last answer is printed
 		out := ""
@@ -96,6 +104,8 @@ func (s *script) step(ev Event) string {
 			fmt.Fprintf(&b, "accept rank %d\n", a.Rank)
 		case Refuse:
 			fmt.Fprintf(&b, "refuse\n")
+		case Tell:
+			fmt.Fprintf(&b, "tell rank %d %q\n", a.Rank, a.Note)
 		case Start:
 			fmt.Fprintf(&b, "start with %d\n", len(a.Members))
 		case Abort:
@@ -141,11 +151,15 @@ func TestCoreProperties(t *testing.T) {
 				t.Fatal("a decision without a reason")
 			}
 			for _, action := range actions {
-				switch action.(type) {
+				switch a := action.(type) {
 				case Start:
 					starts++
-					if len(c.Members()) != world || endings > 0 {
-						t.Fatalf("start with %d of %d members after %d endings", len(c.Members()), world, endings)
+					if len(c.Members()) != world || endings > 0 || len(c.unplanned()) > 0 {
+						t.Fatalf("start with %d of %d members, %d of them without a plan, after %d endings", len(c.Members()), world, len(c.unplanned()), endings)
+					}
+				case Tell:
+					if told := a.Rank; !c.members[0].joined || !c.members[told].joined || before != Gathering {
+						t.Fatalf("rank %d is told too early, or while %s", told, before)
 					}
 				case Abort, End:
 					endings++
@@ -174,13 +188,21 @@ func anyEvent(t *rapid.T, c *Core, world int) Event {
 	kinds := []string{"hello", "exit", "stop", "tick", "tick", "hello", "hello"}
 	if c.members[rank].joined {
 		kinds = []string{"heard", "heard", "fail", "done", "done", "done", "lost", "tick", "hello", "exit"}
+		if c.phase == Gathering {
+			kinds = append(kinds, "plan", "plan", "plan")
+		}
 	}
 	switch rapid.SampledFrom(kinds).Draw(t, "kind") {
 	case "hello":
 		return Hello{
-			World:  world + rapid.IntRange(0, 9).Draw(t, "wrong")/9,
-			Member: Member{Rank: rank, Digest: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "digest")},
+			World: world + rapid.IntRange(0, 9).Draw(t, "wrong")/9,
+			Member: Member{
+				Rank: rank, Digest: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "digest"),
+				Follows: rapid.IntRange(0, 2).Draw(t, "follows") == 0,
+			},
 		}
+	case "plan":
+		return Plan{Rank: rank, Digest: rapid.SampledFrom([]string{"a", "a", "a", "b"}).Draw(t, "digest")}
 	case "heard":
 		return Heard{Rank: rank}
 	case "fail":

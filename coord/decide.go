@@ -13,19 +13,64 @@ func (c *Core) join(now time.Duration, ev Hello) ([]Action, string) {
 		}
 		return []Action{Refuse{Reason: reason}}, "refused: " + reason
 	}
-	c.members[ev.Rank] = seat{Member: ev.Member, joined: true, heard: now}
+	c.members[ev.Rank] = seat{Member: ev.Member, joined: true, planned: !ev.Follows, heard: now}
 	c.joined++
-	actions := []Action{Accept{Rank: ev.Rank}}
-	if c.joined < c.cfg.World {
+	actions := append([]Action{Accept{Rank: ev.Rank}}, c.tell(ev.Rank)...)
+	if c.joined < c.cfg.World || len(c.unplanned()) > 0 {
 		return actions, fmt.Sprintf("%s joined, %d of %d", c.who(ev.Rank), c.joined, c.cfg.World)
 	}
+	return c.begin(actions)
+}
+
+// tell gives rank 0's note to those that wait for it, now that a rank has joined.
+func (c *Core) tell(joined int) (actions []Action) {
+	for rank := range c.members {
+		s := &c.members[rank]
+		if s.joined && s.Follows && c.members[0].joined && (rank == joined || joined == 0) {
+			actions = append(actions, Tell{Rank: rank, Note: c.members[0].Note})
+		}
+	}
+	return actions
+}
+
+// unplanned are the ranks that have joined without a plan.
+func (c *Core) unplanned() (ranks []int) {
+	for rank := range c.members {
+		if s := &c.members[rank]; s.joined && !s.planned {
+			ranks = append(ranks, rank)
+		}
+	}
+	return ranks
+}
+
+// plan takes the digest of a rank that follows.
+func (c *Core) plan(now time.Duration, ev Plan) ([]Action, string) {
+	if c.phase == Ended {
+		return nil, c.late(fmt.Sprintf("the plan of rank %d", ev.Rank))
+	}
+	s := &c.members[ev.Rank]
+	if s.planned {
+		return c.abort(&AbortError{
+			Rank: ev.Rank, Kind: Failed,
+			Text: fmt.Sprintf("%s broke the protocol: it planned while %s, and had a plan before", c.who(ev.Rank), c.phase),
+		})
+	}
+	s.heard, s.planned, s.Digest = now, true, ev.Digest
+	if c.joined < c.cfg.World || len(c.unplanned()) > 0 {
+		return nil, fmt.Sprintf("%s has its plan", c.who(ev.Rank))
+	}
+	return c.begin(nil)
+}
+
+// begin starts the generation, if all plans are equal.
+func (c *Core) begin(actions []Action) ([]Action, string) {
 	if text := c.mismatch(); text != "" {
 		more, why := c.abort(&AbortError{Rank: c.differs(), Kind: Mismatch, Text: text})
 		return append(actions, more...), why
 	}
 	c.phase = Running
 	return append(actions, Start{Members: c.Members()}),
-		fmt.Sprintf("generation %d starts: all %d ranks joined with plan %s", c.cfg.Generation, c.cfg.World, digestWord(ev.Digest))
+		fmt.Sprintf("generation %d starts: all %d ranks joined with plan %s", c.cfg.Generation, c.cfg.World, digestWord(c.members[0].Digest))
 }
 
 // objection returns why a member may not join, "" if it may.
@@ -40,6 +85,8 @@ func (c *Core) objection(ev Hello) string {
 		return fmt.Sprintf("%s was started for a world of %d, this one has %d", who, ev.World, c.cfg.World)
 	case ev.Rank < 0 || ev.Rank >= c.cfg.World:
 		return fmt.Sprintf("%s is not in the world: ranks are 0 to %d", who, c.cfg.World-1)
+	case ev.Rank == 0 && ev.Follows:
+		return who + " follows, but rank 0 is whom others follow"
 	case c.members[ev.Rank].joined:
 		return fmt.Sprintf("%s: the rank is taken by %s", who, c.who(ev.Rank))
 	}
@@ -218,7 +265,11 @@ func (c *Core) missing() *AbortError {
 			ranks = append(ranks, rank)
 		}
 	}
-	text := fmt.Sprintf("%s of %d did not join within %v", nameRanks(ranks), c.cfg.World, c.cfg.JoinTimeout)
+	did := "did not join"
+	if len(ranks) == 0 {
+		ranks, did = c.unplanned(), "joined but had no plan"
+	}
+	text := fmt.Sprintf("%s of %d %s within %v", nameRanks(ranks), c.cfg.World, did, c.cfg.JoinTimeout)
 	if len(c.refusals) > 0 {
 		text += "; refused: " + strings.Join(c.refusals, "; ")
 	}

@@ -13,6 +13,10 @@
 //	if err := work(s.Context(), s.Peers); err != nil { return s.Fail(err) }
 //	return s.Done(ctx, report)
 //
+// A rank that cannot know its plan by itself, because only others read the data,
+// joins with Follow instead of a digest: it plans by the note that rank 0 joined
+// with. The generation starts when its digest, too, is known and equal.
+//
 // # What it promises
 //
 // A generation that cannot go on ends on every rank within a second of the

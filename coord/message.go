@@ -15,6 +15,7 @@ func helloMessage(m Member, world int) *pb.MemberMessage {
 	return &pb.MemberMessage{Kind: &pb.MemberMessage_Hello{Hello: &pb.Hello{
 		MemberId: m.ID, Rank: int32(m.Rank), World: int32(world), Role: m.Role,
 		Host: m.Host, Pid: int64(m.PID), DataAddress: m.Addr, Digest: m.Digest,
+		Follows: m.Follows, Note: []byte(m.Note),
 	}}}
 }
 
@@ -28,10 +29,30 @@ func helloEvent(m *pb.MemberMessage) (Hello, error) {
 			return Hello{}, fmt.Errorf("hello has a word of %d bytes, the limit is %d", len(word), maxWord)
 		}
 	}
+	if n := len(h.GetNote()); n > MaxNote {
+		return Hello{}, fmt.Errorf("hello has a note of %d bytes, the limit is %d", n, MaxNote)
+	}
 	return Hello{World: int(h.GetWorld()), Member: Member{
 		ID: h.GetMemberId(), Rank: int(h.GetRank()), Role: h.GetRole(), Host: h.GetHost(),
 		PID: int(h.GetPid()), Addr: h.GetDataAddress(), Digest: h.GetDigest(),
+		Follows: h.GetFollows(), Note: string(h.GetNote()),
 	}}, nil
+}
+
+func noteMessage(note string) *pb.CoordinatorMessage {
+	return &pb.CoordinatorMessage{Kind: &pb.CoordinatorMessage_Note{Note: &pb.Note{Note: []byte(note)}}}
+}
+
+func planMessage(digest string) *pb.MemberMessage {
+	return &pb.MemberMessage{Kind: &pb.MemberMessage_Plan{Plan: &pb.Plan{Digest: digest}}}
+}
+
+func planEvent(rank int, p *pb.Plan) Event {
+	digest := p.GetDigest()
+	if len(digest) > maxWord {
+		return Fail{Rank: rank, Peer: NoRank, Text: fmt.Sprintf("its digest has %d bytes, the limit is %d", len(digest), maxWord)}
+	}
+	return Plan{Rank: rank, Digest: digest}
 }
 
 func failMessage(text string, peer int) *pb.MemberMessage {
@@ -76,13 +97,14 @@ func pongMessage(p *pb.Ping, now time.Time) *pb.CoordinatorMessage {
 func progressMessage(p Progress) *pb.MemberMessage {
 	return &pb.MemberMessage{Kind: &pb.MemberMessage_Progress{Progress: &pb.Progress{
 		Step: p.Step, Loss: p.Loss, MetricName: clip(p.MetricName), Metric: p.Metric, ExamplesPerSecond: p.ExamplesPerSecond, Total: p.Total,
+		BytesPerSecond: p.BytesPerSecond,
 	}}}
 }
 
 func progressOf(p *pb.Progress) Progress {
 	return Progress{
 		Step: p.GetStep(), Loss: p.GetLoss(), MetricName: p.GetMetricName(), Metric: p.GetMetric(),
-		ExamplesPerSecond: p.GetExamplesPerSecond(), Total: p.GetTotal(),
+		ExamplesPerSecond: p.GetExamplesPerSecond(), Total: p.GetTotal(), BytesPerSecond: p.GetBytesPerSecond(),
 	}
 }
 

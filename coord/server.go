@@ -25,6 +25,8 @@ import (
 const (
 	// MaxReport bounds the report of one rank, in bytes.
 	MaxReport = 16 << 20
+	// MaxNote bounds the note of rank 0, in bytes.
+	MaxNote = 64 << 10
 	// MaxWorld bounds the number of ranks.
 	MaxWorld = 4096
 	// DefaultJoinTimeout is how long ranks have to join.
@@ -81,6 +83,8 @@ type Progress struct {
 	MetricName        string
 	Metric            float64
 	ExamplesPerSecond float64
+	// BytesPerSecond is the payload that the rank sends and receives.
+	BytesPerSecond float64
 }
 
 // Outcome is what is left of a generation.
@@ -269,6 +273,8 @@ func (s *Server) step(event Event, st *memberStream) (refused string) {
 			st.control <- acceptedMessage(s.cfg.Generation, s.cfg.HeartbeatTimeout)
 		case Refuse:
 			refused = a.Reason
+		case Tell:
+			s.streams[a.Rank].control <- noteMessage(a.Note)
 		case Start:
 			s.broadcast(startMessage(a.Members))
 			s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
@@ -289,7 +295,7 @@ func (s *Server) step(event Event, st *memberStream) (refused string) {
 	return refused
 }
 
-// broadcast never blocks: a stream takes at most Accepted, Start and one of
+// broadcast never blocks: a stream takes at most Accepted, Note, Start and one of
 // Abort and End, and control has room for all.
 func (s *Server) broadcast(m *pb.CoordinatorMessage) {
 	for _, st := range s.streams {
@@ -336,7 +342,7 @@ func (s *Server) Join(stream pb.Coordinator_JoinServer) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	st := &memberStream{
-		control: make(chan *pb.CoordinatorMessage, 3),
+		control: make(chan *pb.CoordinatorMessage, 4),
 		pongs:   make(chan *pb.CoordinatorMessage, 1),
 	}
 	if reason := s.step(hello, st); reason != "" {
@@ -395,6 +401,8 @@ func (s *Server) read(stream pb.Coordinator_JoinServer, st *memberStream) {
 			if s.cfg.OnProgress != nil {
 				s.cfg.OnProgress(st.rank, progressOf(k.Progress))
 			}
+		case *pb.MemberMessage_Plan:
+			s.step(planEvent(st.rank, k.Plan), nil)
 		case *pb.MemberMessage_Fail:
 			s.step(failEvent(st.rank, k.Fail), nil)
 		case *pb.MemberMessage_Done:

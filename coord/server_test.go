@@ -155,6 +155,7 @@ func TestRun(t *testing.T) {
 		offset := 5 * time.Second
 		var mu sync.Mutex
 		progress := map[int]Progress{}
+		last := Progress{Step: 100, Total: 200, Loss: .5, MetricName: "auc", Metric: .75, ExamplesPerSecond: 1e6, BytesPerSecond: 2.5e6}
 		c := newCluster(t, ServerConfig{
 			World: 3,
 			Now:   func() time.Time { return time.Now().Add(offset) },
@@ -177,7 +178,9 @@ func TestRun(t *testing.T) {
 			}
 			wg.Go(func() {
 				for step := range 100 {
-					s.Progress(Progress{Step: int64(step + 1), Loss: 0.5, MetricName: "auc", Metric: 0.75})
+					p := last
+					p.Step = int64(step + 1)
+					s.Progress(p)
 				}
 				time.Sleep(time.Duration(rank) * time.Minute) // heartbeats keep it alive
 				report := []byte(fmt.Sprintf("report %d", rank))
@@ -203,9 +206,59 @@ func TestRun(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for rank := range 3 {
-			if p := progress[rank]; p.Step != 100 || p.MetricName != "auc" {
+			if p := progress[rank]; p != last {
 				t.Errorf("rank %d: last progress %+v", rank, p)
 			}
+		}
+	})
+}
+
+// Ranks that follow plan by what rank 0 says, whoever comes first; what goes wrong with
+// that is their own error, and a plan that differs is a mismatch for all.
+func TestFollow(t *testing.T) {
+	wrong := errors.New("there is no such model")
+	for name, c := range map[string]struct {
+		digest string
+		err    error
+		want   Kind
+		words  string
+	}{
+		"equal":  {digest: "d1"},
+		"other":  {digest: "d2", want: Mismatch, words: "rank 2 has plan d2"},
+		"failed": {err: wrong, want: Failed, words: "rank 2 (worker, host"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cl := newCluster(t, ServerConfig{World: 3})
+			defer cl.close()
+			note := strings.Repeat("n", MaxNote)
+			configs := []JoinConfig{cl.config(0, 3), cl.config(1, 3), cl.config(2, 3)}
+			configs[0].Note, configs[1].Note, configs[2].Digest = note, "of rank 1", ""
+			configs[2].Follow = func(got string) (string, error) {
+				synctest.Wait() // rank 1 has joined: who comes after the end is refused
+				if got != note {
+					t.Errorf("%s: told %.20q of %d bytes", name, got, len(got))
+				}
+				return c.digest, c.err
+			}
+			for rank, j := range joinAll(t.Context(), configs...) {
+				if c.words != "" {
+					wantAbort(t, j.err, 2, c.want, c.words)
+					continue
+				}
+				if j.err != nil {
+					t.Fatalf("%s: rank %d: %v", name, rank, j.err)
+				}
+				defer j.s.Close()
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cl := newCluster(t, ServerConfig{World: 1})
+		defer cl.close()
+		long := cl.config(0, 1)
+		long.Note = strings.Repeat("n", MaxNote+1)
+		if _, err := Join(t.Context(), long); !errors.Is(err, ErrLimit) {
+			t.Errorf("a long note: %v", err)
 		}
 	})
 }

@@ -23,6 +23,8 @@ func (s *Session) receive() {
 		switch k := m.GetKind().(type) {
 		case *pb.CoordinatorMessage_Accepted:
 			s.accept(k.Accepted)
+		case *pb.CoordinatorMessage_Note:
+			s.tell(k.Note)
 		case *pb.CoordinatorMessage_Start:
 			s.begin(k.Start)
 		case *pb.CoordinatorMessage_Pong:
@@ -47,6 +49,16 @@ func (s *Session) accept(a *pb.Accepted) {
 	s.Generation, s.limit = a.GetGeneration(), time.Duration(a.GetHeartbeatLimitNanos())
 	s.mu.Unlock()
 	close(s.accepted)
+}
+
+func (s *Session) tell(n *pb.Note) {
+	select {
+	case <-s.told:
+		return
+	default:
+	}
+	s.note = string(n.GetNote())
+	close(s.told)
 }
 
 func (s *Session) begin(start *pb.Start) {

@@ -11,7 +11,7 @@ import (
 // Columns returns what Open would deliver, without reading the rows where the
 // spec alone says it: always for criteo and generated, for libsvm with Features and
 // for tables with Fitted; of idx it reads one row, of cache the header, of text the
-// file. Servers, which hold parameters but never a row, plan with it.
+// file.
 func Columns(ctx context.Context, spec Spec) ([]ColumnSpec, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

@@ -2,11 +2,13 @@ package data
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 
 	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/data/rows"
 )
 
@@ -40,6 +42,33 @@ func Convert(ctx context.Context, spec Spec, path string) (*cache.Header, error)
 		return nil, err
 	}
 	return &f.Header, f.Close()
+}
+
+// keptFeatures is what a cache file keeps of the features that made its rows: all of
+// them where it shall stand for the files that it is converted from.
+func keptFeatures(spec *Spec) (json.RawMessage, error) {
+	if spec.into == "" || spec.Fitted == nil {
+		return nil, nil
+	}
+	return spec.Fitted.Encode()
+}
+
+// Features returns the fitted features that made the rows of a cache file, with which
+// rows of other files are read as they were; nil: no features made them, or the file
+// was converted before it kept them. Cost: the file's header.
+func Features(spec Spec) (*feature.Fitted, error) {
+	f, err := cache.Open(spec.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Close(); err != nil || len(f.Features) == 0 {
+		return nil, err
+	}
+	fitted, err := feature.Decode(f.Features)
+	if err != nil {
+		return nil, fmt.Errorf("data: cache %s: %w", spec.Path, err)
+	}
+	return fitted, nil
 }
 
 // convertSource writes the rows of a source that is in memory, or computes them.

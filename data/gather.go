@@ -76,7 +76,7 @@ func splitter(spec *Spec, open opener) (*split.Splitter, error) {
 		return nil, fmt.Errorf("data: split: %w", err)
 	}
 	if s.NeedsTotal() {
-		n, err := count(open, spec.Limit)
+		n, err := count(open)
 		if err != nil {
 			return nil, err
 		}
@@ -85,28 +85,24 @@ func splitter(spec *Spec, open opener) (*split.Splitter, error) {
 	return s, nil
 }
 
-// count is how many good rows there are, of at most limit (0: any number).
-func count(open opener, limit int) (n int, err error) {
+// count is how many good rows there are.
+func count(open opener) (n int, err error) {
 	r, c, err := open()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	var b rows.Block
-	for limit == 0 || n < limit {
+	for {
 		b.Reset(r.Columns())
 		err := r.Read(&b, stride)
 		n += b.Rows
 		if _, bad := errors.AsType[*RowError](err); errors.Is(err, io.EOF) {
-			break
+			return n, nil
 		} else if err != nil && !bad {
 			return 0, err
 		}
 	}
-	if limit > 0 {
-		n = min(n, limit)
-	}
-	return n, nil
 }
 
 // How rows are cut into blocks: a block has a power of two of them, as many as fit
@@ -147,7 +143,7 @@ func newCollector(spec *Spec, r rowReader, s *split.Splitter, p *place) *collect
 	return c
 }
 
-// read takes all rows, or the first Limit.
+// read takes all rows that pass the sieve, or the first Limit of them.
 func (c *collector) read(r rowReader) error {
 	for end := false; !end; {
 		n := stride
@@ -155,7 +151,7 @@ func (c *collector) read(r rowReader) error {
 			n = min(n, 1<<c.shift-c.chunk.Rows)
 		}
 		if c.spec.Limit > 0 {
-			n = min(n, c.spec.Limit-c.seen)
+			n = min(n, c.spec.Limit-c.rows-c.chunk.Rows)
 		}
 		if n == 0 {
 			break
@@ -285,6 +281,10 @@ func (c *collector) finish(r rowReader, err error) (Source, error) {
 		return &memory{badRows: c.bad, specs: specs, blocks: c.blocks, shift: c.shift, rows: c.rows}, nil
 	}
 	h := cache.Header{Columns: specs, Shift: c.shift, Source: c.place.source, BadRows: c.bad.count, Samples: c.bad.samples}
+	h.Features, err = keptFeatures(c.spec)
+	if err != nil {
+		return nil, errors.Join(err, c.file.Abort(), c.place.release())
+	}
 	if err := c.file.Commit(h); err != nil {
 		return nil, errors.Join(err, c.place.release())
 	}

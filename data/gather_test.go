@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gangline/gangline/data/cache"
+	"github.com/gangline/gangline/data/feature"
+	"github.com/gangline/gangline/data/format"
 	"github.com/gangline/gangline/data/rejects"
 	"github.com/gangline/gangline/data/split"
 )
@@ -408,5 +410,62 @@ func TestIdxClasses(t *testing.T) {
 	}
 	if _, err := Open(t.Context(), spec); err == nil || !strings.Contains(err.Error(), `:2: column "label": label 3 is beyond the 3 classes`) {
 		t.Error(err)
+	}
+}
+
+// TestLimitCountsKeptRows: a limit counts the rows that are kept, alike in files of
+// lines and in tables, however rows are split and sampled; and what features learn from
+// reaches as far as those rows do.
+func TestLimitCountsKeptRows(t *testing.T) {
+	const total, limit = 2000, 300
+	dir := t.TempDir()
+	var svm, csv strings.Builder
+	csv.WriteString("y,name\n")
+	for i := range total {
+		y := itoa(i * i % 5 % 2) // 0 in three rows of five
+		svm.WriteString(y + " " + itoa(i+1) + ":1\n")
+		csv.WriteString(y + ",r" + itoa(i) + "\n")
+	}
+	for name, text := range map[string]string{"a.svm": svm.String(), "a.csv": csv.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pipeline := feature.Spec{Task: feature.Binary, Label: feature.Label{Column: "y"}, Features: []feature.Feature{{Kind: feature.Category, Column: "name"}}}
+	tail := &split.Rule{By: split.ByTail, Test: []string{"0.5"}, Part: split.Test}
+	for name, intake := range map[string]Intake{
+		"all":      {},
+		"fraction": {Split: &split.Rule{By: split.ByFraction, Test: []string{"0.4"}}},
+		"tail":     {Split: tail},
+		"sample":   {Negatives: split.Negatives{Keep: .1}},
+		"both":     {Split: tail, Negatives: split.Negatives{Keep: .5, Seed: 3}},
+	} {
+		lines := Spec{Format: "libsvm", Path: filepath.Join(dir, "a.svm"), Limit: limit, Features: total, Intake: intake}
+		columns := Spec{Format: "csv", Path: filepath.Join(dir, "a.csv"), Limit: limit, Table: format.Spec{Header: true}, Intake: intake}
+		var err error
+		if columns.Fitted, err = Fit(t.Context(), columns, pipeline); err != nil {
+			t.Fatal(err)
+		}
+		a, b := mustOpen(t, lines), mustOpen(t, columns)
+		if a.Rows() != limit || b.Rows() != limit {
+			t.Errorf("%s: %d rows of lines, %d of the table, want %d", name, a.Rows(), b.Rows(), limit)
+		}
+		if name != "both" && !slices.Equal(labels(t, a), labels(t, b)) { // a sample goes by another number there
+			t.Errorf("%s: other rows of lines than of the table", name)
+		}
+		var batch Batch
+		if err := b.Read(rowRange(0, limit), &batch); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(batch.Columns[1].IDs, 1) {
+			t.Errorf("%s: a row that is kept has a value that nothing was learned of", name)
+		}
+		lines.Memory, lines.CacheDir = 5000, t.TempDir()
+		sameRows(t, a, mustOpen(t, lines))
+	}
+	lines := Spec{Format: "libsvm", Path: filepath.Join(dir, "a.svm"), Limit: 1, Features: total, Intake: Intake{Split: tail}}
+	var b Batch
+	if err := mustOpen(t, lines).Read([]int{0}, &b); err != nil || b.Columns[1].IDs[0] != total/2 {
+		t.Errorf("the tail begins with row %v: %v", b.Columns[1].IDs, err)
 	}
 }

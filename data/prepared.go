@@ -35,7 +35,7 @@ func Fit(ctx context.Context, spec Spec, pipeline feature.Spec) (*feature.Fitted
 
 // table says what of a table is read.
 func (s *Spec) table(ctx context.Context) (prepare.Table, error) {
-	t := prepare.Table{Format: s.Table, Split: s.Split, Limit: s.Limit, Unlabelled: s.Unlabelled, Group: s.Group}
+	t := prepare.Table{Format: s.Table, Split: s.Split, Negatives: s.Negatives, Limit: s.Limit, Unlabelled: s.Unlabelled, Group: s.Group}
 	t.Format.Format = s.Format
 	var err error
 	t.Format.Paths, err = locations(ctx, s)

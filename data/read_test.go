@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -418,4 +420,46 @@ func criteoText(t testing.TB, src Source, first, n int) []byte {
 		t.Fatal(err)
 	}
 	return text.Bytes()
+}
+
+// TestEveryRealFile: no data file is without a test that counts what its reader makes of
+// it.
+func TestEveryRealFile(t *testing.T) {
+	var tests strings.Builder
+	for _, pattern := range []string{"read_test.go", "text_test.go", "bpe/*_test.go", "format/*_test.go"} {
+		names, err := filepath.Glob(pattern)
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: %v", pattern, err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests.Write(text)
+		}
+	}
+	files := 0
+	for _, dir := range []string{"libsvm", "mnist", "text", "tabular", "ctr", "parquet", "traces/alibaba"} {
+		entries, err := os.ReadDir(realData(t, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			name := strings.TrimSuffix(e.Name(), ".parquet")
+			if strings.HasPrefix(name, "train-") || strings.HasPrefix(name, "t10k-") { // made of parts in TestRealFiles
+				name = name[strings.Index(name, "-"):]
+			}
+			if slices.Contains([]string{"LICENSE.txt", "SOURCE.md", "adult.names"}, name) {
+				continue
+			}
+			files++
+			if !strings.Contains(tests.String(), name+`"`) && !strings.Contains(tests.String(), name+`.parquet"`) {
+				t.Errorf("%s/%s is in no test of a reader", dir, e.Name())
+			}
+		}
+	}
+	if files < 35 {
+		t.Errorf("%d files", files)
+	}
 }

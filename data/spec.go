@@ -36,7 +36,8 @@ type Spec struct {
 	More []string
 	// Labels is the idx file of labels.
 	Labels string
-	// Limit keeps only the first so many rows; 0 keeps all.
+	// Limit keeps only the first so many rows, of those that Split means and Negatives
+	// samples; 0 keeps all.
 	Limit int
 	// MaxBadRows is how many malformed rows of a text file are skipped and
 	// counted; one more is an error. At 0 the first is.

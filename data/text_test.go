@@ -129,4 +129,8 @@ func TestTextReal(t *testing.T) {
 	if a, b := train.Columns()[1].Dim, test.Columns()[1].Dim; a != 65 || b != 65 {
 		t.Errorf("%d and %d tokens, want 65", a, b)
 	}
+	other := mustOpen(t, Spec{Format: "text", Path: realData(t, "text/republic.txt"), Context: 64})
+	if a, b := other.Rows(), other.Columns()[1].Dim; a != 18974 || b != 85 {
+		t.Errorf("%d rows of %d tokens, want 18974 of 85", a, b)
+	}
 }

@@ -167,13 +167,19 @@ func (j *Job) validateFeatures() error {
 	}{
 		{d.Label.Column != "" || d.Label.Positive != nil || d.Label.Negative != nil || d.Label.Classes != nil, "data.label"},
 		{d.Weight != "", "data.weight"},
-		{d.Group != "", "data.group"},
+		{d.Group != "" && (d.Train.Format != "cache" || !d.Eval.IsTable()), "data.group"},
 		{len(d.Ignore) > 0, "data.ignore"},
 		{len(d.Features) > 0 && d.Train.Format != "libsvm", "data.features"},
 	} {
+		if c.set && d.Train.Format == "cache" {
+			return &FieldError{c.field, "is in the cache file already, since it was converted: leave it out"}
+		}
 		if c.set {
 			return &FieldError{c.field, fmt.Sprintf("is for rows with named columns (%v), format %s has none: leave it out", tables(), d.Train.Format)}
 		}
+	}
+	if d.Eval.IsTable() && d.Train.Format != "cache" {
+		return &FieldError{"data.eval.format", fmt.Sprintf("%s has named columns, which the training rows of format %s have not: set %s", d.Eval.Format, d.Train.Format, d.Train.Format)}
 	}
 	if len(d.Features) == 0 {
 		return nil

@@ -96,6 +96,7 @@ func TestFeatureErrors(t *testing.T) {
 		{"logistic", "gpt", "model.kind", "gpt reads text, not the columns of format csv"},
 		{"train: {format: csv", "train: {format: criteo", "data.label", "format criteo has none: leave it out"},
 		{"train: {format: csv", "train: {format: libsvm", "data.label", "format libsvm has none"},
+		{"train: {format: csv", "train: {format: cache", "data.label", "is in the cache file already"},
 	} {
 		text := strings.Replace(columnsJob, c.old, c.now, 1)
 		_, err := job.Parse("a", []byte(text), nil)
@@ -116,6 +117,23 @@ func TestFeatureErrors(t *testing.T) {
 	bad := strings.Replace(columnsJob, "fill: 0", "fil: 0", 1)
 	if _, err := job.Parse("a", []byte(bad), nil); err == nil || !strings.Contains(err.Error(), `a:11: unknown field "fil" in data.features: did you mean "fill"?`) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A table to test on goes with training rows that have features: a table's, or those
+// of a cache file.
+func TestTableToTestOn(t *testing.T) {
+	const eval = "\nmodel: {kind: logistic}\noptimizer: {kind: sgd, lr: 1}\ndata: {train: {format: cache, path: a}, eval: {format: csv, path: b}, group: who}\n"
+	if _, err := job.Parse("a", []byte(eval), nil); err != nil {
+		t.Error(err)
+	}
+	_, err := job.Parse("a", []byte(eval), []string{"data.train.format=libsvm", "data.group="})
+	if f, ok := errors.AsType[*job.FieldError](err); !ok || f.Field != "data.eval.format" || !strings.Contains(f.Fix, "csv has named columns, which the training rows of format libsvm have not") {
+		t.Errorf("beside libsvm: %v", err)
+	}
+	_, err = job.Parse("a", []byte(eval), []string{"data.eval.format=cache"})
+	if f, ok := errors.AsType[*job.FieldError](err); !ok || f.Field != "data.group" {
+		t.Errorf("groups of cache files: %v", err)
 	}
 }
 

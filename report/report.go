@@ -48,6 +48,9 @@ type Summary struct {
 	Examples int64 `json:"examples"`
 	Resumed  int64 `json:"resumed_from_step,omitempty"`
 	Skipped  int64 `json:"steps_skipped"`
+	// TrainRows are the rows of an epoch: those that are trained on, without what a
+	// split puts aside, a sample leaves out or a limit cuts off.
+	TrainRows int `json:"train_rows"`
 	// Seconds is the time in training steps of this run, without reading,
 	// evaluation and checkpoints; ExamplesPerSecond is over that time.
 	Seconds           float64 `json:"seconds"`

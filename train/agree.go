@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/transport"
 )
 
@@ -21,18 +22,26 @@ type seen struct {
 	Eval     *data.Fingerprint // nil: nothing to test on
 }
 
+// featuresDigest tells features apart; "" where there are none.
+func featuresDigest(f *feature.Fitted) (string, error) {
+	if f == nil {
+		return "", nil
+	}
+	return f.Digest()
+}
+
 // agree lets rank 0 compare the rows of all workers, before the first step. What
 // the job alone decides is in the digest that all ranks compare when they join.
 func (w *worker) agree(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(w.setup.Job.Network.TaskTimeout),
 		fmt.Errorf("nothing came within network.task_timeout, %v", time.Duration(w.setup.Job.Network.TaskTimeout)))
 	defer cancel()
-	features, err := featuresDigest(w.rows.features)
+	features, err := featuresDigest(w.rows.Features)
 	if err != nil {
 		return fmt.Errorf("rank %d: comparing data: %w", w.cfg.Rank, err)
 	}
 	own := seen{Features: features, Train: w.fingerprint}
-	if src := w.rows.eval; src != nil {
+	if src := w.rows.Eval; src != nil {
 		f, err := data.Order{Rows: src.Rows(), Batch: w.setup.Job.Eval.Batch}.Fingerprint(src)
 		if err != nil {
 			return fmt.Errorf("rank %d: %w", w.cfg.Rank, err)

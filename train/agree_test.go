@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/train/input"
 )
 
 // Workers that read other data are found before the first step, and named; until
@@ -57,7 +58,7 @@ strategy: {kind: allreduce}
 func TestDigestOfSteps(t *testing.T) {
 	digest := func(set ...string) string {
 		j := parse(t, resumeJob, append([]string{"strategy.kind=ps", "checkpoint.dir=c"}, set...)...)
-		columns, err := Columns(t.Context(), j, "")
+		columns, err := input.Columns(t.Context(), j, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
 )
 
@@ -162,7 +163,7 @@ func bestAUC(src data.Source, oracle data.Oracle) (float64, error) {
 	scores, labels := make([]float64, 0, n), make([]float64, 0, n)
 	column := 0
 	for i, c := range src.Columns() {
-		if c.Name == labelColumn {
+		if c.Name == input.LabelColumn {
 			column = i
 		}
 	}
@@ -202,7 +203,7 @@ func Evaluate(ctx context.Context, j job.Job, dataDir, from string) (*Evaluation
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := w.evaluate(ctx, step, w.rows.eval, true)
+	metrics, err := w.evaluate(ctx, step, w.rows.Eval, true)
 	w.member.close()
 	return &Evaluation{Checkpoint: name, Step: step, Eval: metrics}, errors.Join(err, w.close())
 }
@@ -222,17 +223,17 @@ func alone(ctx context.Context, j job.Job, dataDir, from string) (w *worker, nam
 	case j.Import.Path == "":
 		return nil, "", 0, &job.FieldError{Field: "checkpoint.dir", Fix: "is missing: say which checkpoint, or name a file of parameters (import.path)"}
 	default:
-		name = inDir(dataDir, j.Import.Path)
+		name = input.Path(dataDir, j.Import.Path)
 	}
-	features, err := fit(ctx, j, dataDir, c)
+	features, err := input.Fit(ctx, j, dataDir, c)
 	if err != nil {
 		return nil, "", 0, err
 	}
-	columns, err := columnsOf(ctx, j, dataDir, features)
+	columns, err := input.ColumnsWith(ctx, j, dataDir, features)
 	if err != nil {
 		return nil, "", 0, err
 	}
-	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c, rows: &rows{features: features}}
+	m := &member{cfg: Config{Job: j, DataDir: dataDir, Logger: slog.New(slog.DiscardHandler)}, from: c, rows: &input.Rows{Features: features}}
 	if m.setup, err = NewSetup(j, columns); err != nil {
 		return nil, "", 0, err
 	}
@@ -250,6 +251,6 @@ func alone(ctx context.Context, j job.Job, dataDir, from string) (w *worker, nam
 		return nil, "", 0, err
 	}
 	w.holder = &local{setup: m.setup, state: state}
-	m.rows.eval, err = openEval(ctx, j, dataDir, columns, features)
+	m.rows.Eval, err = input.OpenEval(ctx, j, dataDir, columns, features)
 	return w, name, step, err
 }

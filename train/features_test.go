@@ -15,6 +15,7 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train/input"
 )
 
 // featuresJob is of a table whose label depends on a number and a category.
@@ -246,9 +247,64 @@ func TestFeatureFaults(t *testing.T) {
 		{`negative: ["no"]`, `negative: ["nope"]`, `column "y": label "no" is none of ["nope" "yes"]`},
 		{"kind: category, column: c", "kind: number, column: c", `"c" is text, not number`},
 	} {
-		_, err := OpenSource(t.Context(), parse(t, strings.Replace(featuresJob, c.old, c.now, 1)), dir, false)
+		_, err := input.OpenSource(t.Context(), parse(t, strings.Replace(featuresJob, c.old, c.now, 1)), dir, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s for %s: got %v, want %q in it", c.now, c.old, err, c.want)
+		}
+	}
+}
+
+// A server reads no row of any file: it has its plan of what rank 0 says of the columns,
+// also where only reading the whole file tells how many ids there are.
+func TestServersReadNoData(t *testing.T) {
+	dir := tableDir(t)
+	if err := os.WriteFile(filepath.Join(dir, "rows.svm"), []byte("1 1:1 7:.5\n-1 2:1\n1 3:1\n-1 1:2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	libsvm := "\nmodel: {kind: logistic}\nbatch: 2\noptimizer: {kind: sgd, lr: 0.1}\ndata: {train: {format: libsvm, path: rows.svm}}\n"
+	for _, text := range []string{featuresJob, libsvm} {
+		run := func(set ...string) *report.Main {
+			t.Helper()
+			ckpt, empty := t.TempDir(), t.TempDir()
+			var main *report.Main
+			for _, more := range [][]string{{"epochs=1"}, {"epochs=2", "checkpoint.resume=true"}} {
+				j := parse(t, text, append(append(set, "checkpoint.dir="+ckpt), more...)...)
+				reports, errs := runAll(t, j, func(cfg *Config) {
+					cfg.DataDir = dir
+					if cfg.role() == "server" {
+						cfg.DataDir = empty
+					}
+				})
+				for r, err := range errs {
+					if err != nil {
+						t.Fatalf("rank %d: %v", r, err)
+					}
+				}
+				main = reports[0].Main
+			}
+			return main
+		}
+		alone, served := run("strategy.kind=serial"), run("strategy.kind=ps", "strategy.workers=1", "strategy.servers=2")
+		if alone.ParamsSHA256 != served.ParamsSHA256 || served.Resumed == 0 {
+			t.Errorf("with servers the parameters are others: %+v, alone %+v", served, alone)
+		}
+	}
+}
+
+// A server whose job is another one finds that its plan differs, and says so before the
+// first step.
+func TestServerOfAnotherJob(t *testing.T) {
+	dir := tableDir(t)
+	j := parse(t, featuresJob, "strategy.kind=ps", "strategy.workers=2")
+	_, errs := runAll(t, j, func(cfg *Config) {
+		cfg.DataDir = dir
+		if cfg.role() == "server" {
+			cfg.Job.Batch = 10
+		}
+	})
+	for r, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "plans differ: ranks 0, 1 have plan") {
+			t.Errorf("rank %d: %v", r, err)
 		}
 	}
 }

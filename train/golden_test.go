@@ -19,6 +19,7 @@ import (
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/train/input"
 )
 
 // golden is golden/testdata/models.json, which golden/models.py writes and
@@ -188,7 +189,7 @@ func goldenLosses(t *testing.T, batch int, m *goldenModel, on, precision string)
 		t.Fatalf("parameters: %s", diff)
 	}
 	w := &worker{
-		member: &member{cfg: Config{Job: j, Logger: slog.New(slog.DiscardHandler)}, setup: setup, rows: &rows{train: src}},
+		member: &member{cfg: Config{Job: j, Logger: slog.New(slog.DiscardHandler)}, setup: setup, rows: &input.Rows{Train: src}},
 		holder: &local{setup: setup, state: state},
 	}
 	if w.backend, err = backend(j, 1); err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/params"
+	"github.com/gangline/gangline/train/input"
 )
 
 // imported returns the parameters that the job takes from a file; nil if it takes
@@ -13,7 +14,7 @@ func imported(j job.Job, dataDir string, step *graph.Step) (params.State, error)
 		return nil, nil
 	}
 	s := params.New(step).Only(step)
-	if err := j.Import.Map.Import(inDir(dataDir, j.Import.Path), s, j.Import.Unused); err != nil {
+	if err := j.Import.Map.Import(input.Path(dataDir, j.Import.Path), s, j.Import.Unused); err != nil {
 		return nil, &job.FieldError{Field: "import", Fix: err.Error()}
 	}
 	return s, nil

@@ -10,12 +10,13 @@ import (
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train/input"
 )
 
 // setupFor is the setup of a job of generated rows.
 func setupFor(t *testing.T, j job.Job) *Setup {
 	t.Helper()
-	columns, err := Columns(t.Context(), j, "")
+	columns, err := input.Columns(t.Context(), j, "")
 	if err != nil {
 		t.Fatal(err)
 	}

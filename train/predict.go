@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/train/input"
 )
 
 // Scored is what a model says of some consecutive rows. Its memory is used again.
@@ -21,15 +23,24 @@ type Scored struct {
 	First int // number of the first row, from 0
 	Task  graph.Task
 	// Value has one number a row: the probability of label 1 (Binary), the value
-	// (Regression), or the probability of Class (Multiclass).
+	// (Regression), the probability of Class (Multiclass), or the logarithm of the
+	// likelihood of the row's tokens (Tokens).
 	Value []float64
 	Class []int // Multiclass
+	// Tokens are how many tokens a row has (Tokens).
+	Tokens int
 	// Names are what the input calls the classes; nil: by their numbers.
 	Names []string
-	Label []float64 // NaN: the file has none
+	// Label is that of every row, NaN where the file has none; of Tokens, that of every
+	// token: the one after it.
+	Label []float64
 
+	rows int       // how many there are
 	room []float64 // probabilities of a row's classes
 }
+
+// Perplexity is that of a row (Tokens): e^-(log likelihood / tokens).
+func (s *Scored) Perplexity(row int) float64 { return math.Exp(-s.Value[row] / float64(s.Tokens)) }
 
 // Predict gives take what the parameters of a checkpoint, or imported ones, say of
 // the job's eval rows, in the order of the file, some rows at a time; see Evaluate.
@@ -48,23 +59,21 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 		w.member.close()
 		err = errors.Join(err, w.close())
 	}()
-	src, m := w.rows.eval, w.setup.Step.Model
-	if m.Task == graph.Tokens {
-		return 0, &job.FieldError{Field: "model.kind", Fix: fmt.Sprintf("%s predicts every token of a text, of which there is no table: eval gives its loss and perplexity", j.Model.Kind)}
-	}
-	labelled, err := data.Labelled(ctx, sourceSpec(j, j.Data.Eval, dataDir, w.rows.features))
+	src, m := w.rows.Eval, w.setup.Step.Model
+	labelled, err := data.Labelled(ctx, input.Spec(j, j.Data.Eval, dataDir, w.rows.Features))
 	if err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}
 	o := data.Order{Rows: src.Rows(), Batch: j.Eval.Batch}
 	scored := &Scored{Task: m.Task}
-	if f := w.rows.features; f != nil {
+	if f := w.rows.Features; f != nil {
 		scored.Names = f.ClassNames()
 	}
 	var buf []float64
 	ex, err := w.executor(strategy.EvalPlan, src, o, w.holder.evalStores(version), exec.Config{
 		OnOutput: func(step int64, get func(name string) *tensor.Tensor) error {
-			_, scored.First, _ = o.At(step)
+			_, first, end := o.At(step)
+			scored.First, scored.rows = first, end-first
 			scored.Label = floats(get(m.Label.Name), &scored.Label)
 			for i := range scored.Label {
 				if !labelled {
@@ -81,7 +90,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := errors.Join(ex.Run(ctx, 0, int64(o.StepsPerEpoch())), ex.Close()); err != nil {
 		return 0, fmt.Errorf("prediction: %w", err)
 	}
-	return w.rows.bad(), nil
+	return w.rows.Bad(), nil
 }
 
 // withPath makes a file the eval rows of a job.
@@ -104,8 +113,28 @@ func withPath(j *job.Job, path string) error {
 	if err != nil {
 		return fmt.Errorf("--path %s: %w", path, err)
 	}
+	if err := isCache(e, at); err != nil {
+		return err
+	}
+	e.From, e.To = 0, 0 // shares of the other file
 	e.Path, e.Rows, e.Split, e.Negatives = job.Files{at}, 0, job.Split{}, job.Negatives{}
 	return nil
+}
+
+// isCache refuses a file of another form where a cache file is meant.
+func isCache(e *job.Source, path string) error {
+	if e.Format != "cache" {
+		return nil
+	}
+	f, err := cache.Open(path)
+	if errors.Is(err, cache.ErrFile) {
+		return &job.FieldError{Field: "data.eval.format", Fix: fmt.Sprintf(
+			"is cache, which %s is not: say what form it has, data.eval.format=csv for example, or name the job that the training rows were converted with", path)}
+	}
+	if err != nil {
+		return fmt.Errorf("--path: %w", err)
+	}
+	return f.Close()
 }
 
 // fill turns logits and values into what is said of rows.
@@ -116,14 +145,15 @@ func (s *Scored) fill(predict []float64) {
 		for _, z := range predict {
 			s.Value = append(s.Value, metric.Sigmoid(z))
 		}
-	case graph.Multiclass, graph.Tokens:
+	case graph.Tokens:
+		if s.rows > 0 {
+			s.fillTokens(predict)
+		}
+	case graph.Multiclass:
 		if len(s.Label) == 0 {
 			return
 		}
-		classes := len(predict) / len(s.Label)
-		if len(s.room) != classes {
-			s.room = make([]float64, classes)
-		}
+		classes := s.classes(predict)
 		for ; len(predict) > 0; predict = predict[classes:] {
 			metric.Softmax(s.room, predict[:classes])
 			best := metric.ArgMax(predict[:classes])
@@ -132,5 +162,28 @@ func (s *Scored) fill(predict []float64) {
 		}
 	case graph.Regression:
 		s.Value = append(s.Value, predict...)
+	}
+}
+
+// classes is how many there are, for which room is made.
+func (s *Scored) classes(predict []float64) int {
+	classes := len(predict) / len(s.Label)
+	if len(s.room) != classes {
+		s.room = make([]float64, classes)
+	}
+	return classes
+}
+
+// fillTokens adds up the logarithms of the probabilities that the tokens of each row
+// have, given those before them.
+func (s *Scored) fillTokens(predict []float64) {
+	s.Tokens = len(s.Label) / s.rows
+	classes, sum := s.classes(predict), 0.0
+	for i, y := range s.Label {
+		logits := predict[i*classes : (i+1)*classes]
+		sum += logits[int(y)] - metric.Softmax(s.room, logits)
+		if (i+1)%s.Tokens == 0 {
+			s.Value, sum = append(s.Value, sum), 0
+		}
 	}
 }

@@ -17,9 +17,11 @@ import (
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/trace"
+	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/sock"
 )
@@ -103,17 +105,19 @@ func blame(err error) error {
 type member struct {
 	cfg      Config
 	setup    *Setup
-	rows     *rows                  // workers only
+	rows     *input.Rows            // workers only
 	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
 	imported params.State           // parameters of the beginning; nil: those of the model
 	listener *sock.Listener
 	session  *coord.Session
 	report   func(coord.Progress)
+	traffic  traffic
 	endpoint transport.Endpoint
 	trace    *trace.Recorder
 }
 
-// prepare does all that needs no other rank: data, model, plan, checkpoint.
+// prepare does all that needs no other rank: data, model, plan, checkpoint. A server
+// reads no data: it plans when rank 0 has told what the rows look like (follow).
 func prepare(ctx context.Context, cfg Config) (*member, error) {
 	m := &member{cfg: cfg}
 	var err error
@@ -121,27 +125,16 @@ func prepare(ctx context.Context, cfg Config) (*member, error) {
 		return nil, err
 	}
 	if cfg.role() == "server" {
-		features, err := fit(ctx, cfg.Job, cfg.DataDir, m.from)
-		if err != nil {
-			return nil, err
-		}
-		columns, err := columnsOf(ctx, cfg.Job, cfg.DataDir, features)
-		if err != nil {
-			return nil, err
-		}
-		if m.setup, err = NewSetup(cfg.Job, columns); err != nil {
-			return nil, err
-		}
-		return m, m.takeImport()
+		return m, nil
 	}
-	if m.rows, err = openRows(ctx, cfg.Job, cfg.DataDir, m.from); err != nil {
+	if m.rows, err = input.Open(ctx, cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
 	}
-	if m.setup, err = NewSetup(cfg.Job, m.rows.train.Columns()); err != nil {
-		return nil, errors.Join(err, m.rows.close())
+	if m.setup, err = NewSetup(cfg.Job, m.rows.Train.Columns()); err != nil {
+		return nil, errors.Join(err, m.rows.Close())
 	}
 	if err := m.takeImport(); err != nil {
-		return nil, errors.Join(err, m.rows.close())
+		return nil, errors.Join(err, m.rows.Close())
 	}
 	if cfg.TraceFile != "" {
 		m.trace = trace.NewRecorder(spansMax)
@@ -177,14 +170,48 @@ func (m *member) first() int64 {
 	return m.from.Manifest.Step
 }
 
+// follow makes a server's plan for the columns that rank 0 has read, and returns its
+// digest.
+func (m *member) follow(note string) (string, error) {
+	var columns []data.ColumnSpec
+	err := json.Unmarshal([]byte(note), &columns)
+	if err != nil {
+		return "", fmt.Errorf("rank %d: what rank 0 says of the columns: %w", m.cfg.Rank, err)
+	}
+	if m.setup, err = NewSetup(m.cfg.Job, columns); err != nil {
+		return "", err
+	}
+	if err := m.takeImport(); err != nil {
+		return "", err
+	}
+	return m.digest()
+}
+
+// plan says how this rank's plan is compared with those of others.
+func (m *member) plan(c *coord.JoinConfig) (err error) {
+	if m.rows == nil {
+		c.Follow = m.follow
+		return nil
+	}
+	if c.Digest, err = m.digest(); err != nil || m.cfg.Rank != 0 {
+		return err
+	}
+	note, err := json.Marshal(m.rows.Train.Columns())
+	c.Note = string(note)
+	return err
+}
+
 // join opens a port for data, meets the other ranks and connects with those this
 // one talks to.
 func (m *member) join(ctx context.Context) error {
-	digest, err := m.digest()
-	if err != nil {
+	cfg := &m.cfg
+	who := coord.JoinConfig{
+		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger,
+		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
+	}
+	if err := m.plan(&who); err != nil {
 		return err
 	}
-	cfg := &m.cfg
 	generation := uint32(cfg.Attempt) + 1
 	address, err := dataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
 	if err != nil {
@@ -198,12 +225,8 @@ func (m *member) join(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
 	}
-	m.session, err = coord.Join(ctx, coord.JoinConfig{
-		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(),
-		DataAddress: m.listener.Addr(), Digest: digest, Logger: cfg.Logger,
-		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
-	})
-	if err != nil {
+	who.DataAddress = m.listener.Addr()
+	if m.session, err = coord.Join(ctx, who); err != nil {
 		return fmt.Errorf("rank %d: cannot join the job: %w", cfg.Rank, err)
 	}
 	m.report = m.session.Progress
@@ -282,7 +305,7 @@ func (m *member) close() {
 		errs = append(errs, m.listener.Close())
 	}
 	if m.rows != nil {
-		errs = append(errs, m.rows.close())
+		errs = append(errs, m.rows.Close())
 	}
 	if err := errors.Join(errs...); err != nil {
 		m.cfg.Logger.Debug("close", "rank", m.cfg.Rank, "error", err)

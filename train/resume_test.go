@@ -18,6 +18,7 @@ import (
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport/mem"
 )
 
@@ -52,7 +53,7 @@ func runMem(t *testing.T, j job.Job, attempt int) *report.Main {
 // mem transport; its data must be generated.
 func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 	t.Helper()
-	columns, err := Columns(t.Context(), j, "")
+	columns, err := input.Columns(t.Context(), j, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 			do := m.serve
 			if cfg.role() == "worker" {
 				do = m.train
-				if m.rows, err = openRows(t.Context(), j, "", nil); err != nil {
+				if m.rows, err = input.Open(t.Context(), j, "", nil); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -21,6 +21,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/mem"
 )
@@ -78,7 +79,7 @@ func trainMem(t *testing.T, j job.Job, src data.Source, steps int64) result {
 			}
 			out.report[r].Rank = r
 			if m.cfg.role() == "worker" {
-				m.rows = &rows{train: &sleepy{
+				m.rows = &input.Rows{Train: &sleepy{
 					Source: src, rng: rand.New(rand.NewPCG(uint64(r), 5)), max: time.Duration(r) * 3 * time.Millisecond,
 				}}
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train/input"
 )
 
 // CheckResume refuses a request that cannot go on, before anything is started: a
@@ -143,7 +144,7 @@ func (w *worker) manifest(ctx context.Context, version int64, dir string) (check
 	if m.Data, err = json.Marshal(w.order.CursorAt(version, w.fingerprint)); err != nil {
 		return m, fmt.Errorf("checkpoint: %w", err)
 	}
-	if m.Files, err = saveFeatures(dir, w.rows.features); err != nil {
+	if m.Files, err = input.SaveFeatures(dir, w.rows.Features); err != nil {
 		return m, err
 	}
 	m.Shards, err = w.holder.save(ctx, version, dir)

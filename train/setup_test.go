@@ -9,6 +9,7 @@ import (
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/train/input"
 )
 
 // What a job says of a libsvm file reaches the reader, and what its labels must
@@ -38,7 +39,7 @@ func TestLibsvmSpec(t *testing.T) {
 	} {
 		spec := want
 		c.add(&spec)
-		if diff := cmp.Diff(spec, sourceSpec(job.Job{Model: c.model}, c.from, "d", nil), cmpopts.IgnoreUnexported(data.Intake{})); diff != "" {
+		if diff := cmp.Diff(spec, input.Spec(job.Job{Model: c.model}, c.from, "d", nil), cmpopts.IgnoreUnexported(data.Intake{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 	}

@@ -106,11 +106,11 @@ func (w *worker) judge(ctx context.Context, step int64, m *metric.Result) (best 
 // lastTest tests the final parameters, unless the last boundary did. A test that
 // comes only because the run is over does not try anybody's patience.
 func (w *worker) lastTest(ctx context.Context, version int64) (best bool, err error) {
-	if w.rows.eval == nil {
+	if w.rows.Eval == nil {
 		return false, nil
 	}
 	if w.testedAt != version {
-		if w.tested, err = w.evaluate(ctx, version, w.rows.eval, true); err != nil {
+		if w.tested, err = w.evaluate(ctx, version, w.rows.Eval, true); err != nil {
 			return false, err
 		}
 		w.curves.Test(version, &w.tested)

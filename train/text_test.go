@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gangline/gangline/data"
+	"github.com/gangline/gangline/train/input"
 )
 
 const textJob = `
@@ -38,12 +39,12 @@ func TestTextIsTested(t *testing.T) {
 	for _, s := range []string{"{kind: serial}", "{kind: allreduce, workers: 3}", "{kind: ps, workers: 2}"} {
 		j := parse(t, textJob+"strategy: "+s+"\n", "precision=f64", "checkpoint.dir="+t.TempDir(),
 			"data.train.path="+filepath.Join(dir, "train.txt"), "data.eval.path="+filepath.Join(dir, "test.txt"))
-		rows, err := openRows(t.Context(), j, "", nil)
+		rows, err := input.Open(t.Context(), j, "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := data.ColumnSpec{Name: "tokens", Kind: data.RaggedColumn, Dim: 16, PerRow: 8}
-		if a, b := rows.train.Columns()[1], rows.eval.Columns()[1]; a != want || b != want {
+		if a, b := rows.Train.Columns()[1], rows.Eval.Columns()[1]; a != want || b != want {
 			t.Fatalf("columns %+v, to test on %+v", a, b)
 		}
 		main := runMem(t, j, 0)

@@ -94,13 +94,16 @@ func TestSplitTests(t *testing.T) {
 	text = strings.Replace(text, "buckets: 100}", "buckets: 100, split: {by: fraction, validation: 0.2, test: [0.1]}}", 1)
 	rows := map[string]int{}
 	for _, part := range []string{"", "validation", "test"} {
-		set := []string{"checkpoint.every=0", "epochs=1"}
+		set := []string{"checkpoint.every=0", "epochs=2"}
 		if part != "" {
 			set = append(set, "data.eval.split.part="+part)
 		}
 		report := runMem(t, parse(t, text, set...), 0)
 		rows[part] = report.Eval.Rows
-		rows["train"] = int(report.Examples)
+		rows["train"] = report.TrainRows
+		if report.Examples != 2*int64(report.TrainRows) {
+			t.Errorf("%d examples in two epochs of %d rows", report.Examples, report.TrainRows)
+		}
 	}
 	if rows[""] != rows["validation"] || rows["train"]+rows["validation"]+rows["test"] != 600 || rows["test"] < 35 || rows["validation"] < 85 {
 		t.Errorf("%v", rows)

@@ -78,11 +78,11 @@ func (m *member) newWorker() (*worker, error) {
 	if w.backend, err = backend(m.setup.Job, m.neighbours()); err != nil {
 		return nil, err
 	}
-	w.order = m.setup.trainOrder(m.rows.train)
+	w.order = m.setup.trainOrder(m.rows.Train)
 	if err := w.order.Validate(); err != nil {
 		return nil, err
 	}
-	if w.fingerprint, err = w.order.Fingerprint(m.rows.train); err != nil {
+	if w.fingerprint, err = w.order.Fingerprint(m.rows.Train); err != nil {
 		return nil, err
 	}
 	if m.from != nil {
@@ -98,7 +98,7 @@ func (m *member) newWorker() (*worker, error) {
 		return nil, err
 	}
 	w.main.Resumed = m.first()
-	w.step, err = w.executor(strategy.StepPlan, m.rows.train, w.order, w.holder.stores(), exec.Config{
+	w.step, err = w.executor(strategy.StepPlan, m.rows.Train, w.order, w.holder.stores(), exec.Config{
 		Trace: m.trace, OnStep: w.onStep,
 	})
 	return w, err
@@ -164,8 +164,8 @@ func (w *worker) loop(ctx context.Context) error {
 // which knows of the test.
 func (w *worker) pause(ctx context.Context, at int64) error {
 	j, best := &w.setup.Job, false
-	if due(at, j.Eval.Every) && w.rows.eval != nil {
-		m, err := w.evaluate(ctx, at, w.rows.eval, true)
+	if due(at, j.Eval.Every) && w.rows.Eval != nil {
+		m, err := w.evaluate(ctx, at, w.rows.Eval, true)
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 	if err := w.keep(ctx, version, best); err != nil {
 		return fmt.Errorf("at the end: %w", err)
 	}
-	trained, err := w.evaluate(ctx, version, w.rows.train, false)
+	trained, err := w.evaluate(ctx, version, w.rows.Train, false)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 			return err
 		}
 	}
-	report.StepTime, report.BadRows = w.stepTime(), w.rows.bad()
+	report.StepTime, report.BadRows = w.stepTime(), w.rows.Bad()
 	bye, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	return w.holder.leave(bye)
@@ -239,6 +239,7 @@ func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float
 		return nil, err
 	}
 	m := &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
+	m.TrainRows = w.rows.Train.Rows()
 	if m.TrainLoss = trainLoss; trainLoss != nil {
 		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))
 	}
@@ -328,6 +329,7 @@ func (w *worker) progress(done int64, m *metric.Result) {
 	if s := time.Since(w.recent.since).Seconds(); s > 0 {
 		p.ExamplesPerSecond = float64(w.recent.examples) / s
 	}
+	p.BytesPerSecond = w.bytesPerSecond(time.Now())
 	if m != nil {
 		p.MetricName, p.Metric = m.Main()
 	}

@@ -53,18 +53,19 @@ func TestView(t *testing.T) {
 	m = told(m,
 		news{0, at, coord.Progress{Step: 0, Total: 100}},
 		news{0, at.Add(10 * time.Second), coord.Progress{Step: 25, Total: 100, Loss: .5, ExamplesPerSecond: 2000, MetricName: "auc", Metric: .75}},
-		news{1, at.Add(11 * time.Second), coord.Progress{Step: 24, Total: 100, ExamplesPerSecond: 900}},
+		news{1, at.Add(11 * time.Second), coord.Progress{Step: 24, Total: 100, ExamplesPerSecond: 900, BytesPerSecond: 2.5e6}},
+		news{2, at.Add(20 * time.Second), coord.Progress{Step: 49, BytesPerSecond: 12_340_000}},
 		news{9, at, coord.Progress{Step: 99}}, // no rank of this run
 		news{0, at.Add(20 * time.Second), coord.Progress{Step: 50, Total: 100, Loss: .4, ExamplesPerSecond: 2200}},
 	)
 	want := `ctr  ps, 2 workers, 2 servers
 [====================                    ]  step 50/100   50 %  20s left
 loss 0.40000  auc 0.75000 (step 25)  2200 examples/s
-rank            step   examples/s  heard
-worker 0          50         1100  now
-worker 1          24          900  9s ago
-server 0           -            -  serves
-server 1           -            -  serves
+rank            step   examples/s      MB/s  heard
+worker 0          50         1100       0.0  now
+worker 1          24          900       2.5  9s ago
+server 0          49            -      12.3  now
+server 1           -            -         -  not yet
 `
 	if got := plain(m); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

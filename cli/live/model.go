@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type rank struct {
 	heard time.Time // zero: nothing yet
 	step  int64
 	rate  float64 // examples/s of its own
+	bytes float64 // payload a second
 }
 
 // model is the table: what was heard last, and how it looks. It is pure: time
@@ -91,7 +93,7 @@ func (m model) hear(n news) model {
 	m.now = n.at
 	ranks := append([]rank(nil), m.ranks...) // models are values
 	r := &ranks[n.rank]
-	r.heard, r.step, r.rate = n.at, n.Step, n.ExamplesPerSecond
+	r.heard, r.step, r.rate, r.bytes = n.at, n.Step, n.ExamplesPerSecond, n.BytesPerSecond
 	m.ranks = ranks
 	if n.rank != 0 {
 		return m
@@ -137,7 +139,7 @@ func (m model) lines() []string {
 		lines = append(lines, numbers)
 	}
 	if room := m.height - len(lines) - 2; room > 0 && len(m.ranks) > 1 {
-		lines = append(lines, faint.Render(fmt.Sprintf("%-10s %9s %12s  %s", "rank", "step", "examples/s", "heard")))
+		lines = append(lines, faint.Render(fmt.Sprintf(rowForm, "rank", "step", "examples/s", "MB/s", "heard")))
 		shown := len(m.ranks)
 		if shown > room {
 			shown = room - 1
@@ -194,21 +196,25 @@ func (m model) numbers() string {
 	return strings.Join(parts, "  ")
 }
 
-// row is what is known of a rank. Servers answer workers and have no steps of
-// their own.
+// rowForm is how a rank's row is set.
+const rowForm = "%-10s %9s %12s %9s  %s"
+
+// row is what is known of a rank: the steps that a worker has done or a server has
+// applied, its examples, which servers have none of, and its traffic.
 func (m model) row(i int) string {
 	r, name := m.ranks[i], m.head.Roles[i]
-	switch {
-	case i >= m.head.Workers:
-		return fmt.Sprintf("%-10s %9s %12s  %s", name, "-", "-", "serves")
-	case r.heard.IsZero():
-		return fmt.Sprintf("%-10s %9s %12s  %s", name, "-", "-", "not yet")
+	if r.heard.IsZero() {
+		return fmt.Sprintf(rowForm, name, "-", "-", "-", "not yet")
+	}
+	rate := "-"
+	if i < m.head.Workers {
+		rate = fmt.Sprintf("%.0f", r.rate)
 	}
 	heard := "now"
 	if ago := m.now.Sub(r.heard).Truncate(time.Second); ago > quiet {
 		heard = fmt.Sprintf("%s ago", ago)
 	}
-	return fmt.Sprintf("%-10s %9d %12.0f  %s", name, r.step, r.rate, heard)
+	return fmt.Sprintf(rowForm, name, strconv.FormatInt(r.step, 10), rate, fmt.Sprintf("%.1f", r.bytes/1e6), heard)
 }
 
 // quiet is how long a rank may say nothing before its row tells.

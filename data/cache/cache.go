@@ -55,7 +55,10 @@ type Header struct {
 	// BadRows were skipped, of which Samples are the first few.
 	BadRows int              `json:"bad_rows"`
 	Samples []table.RowError `json:"samples,omitempty"`
-	Blocks  []Entry          `json:"blocks"`
+	// Features is the document of the fitted features that made the rows, for rows of
+	// other files; empty: none did, or the file is of no use without what it came from.
+	Features json.RawMessage `json:"features,omitempty"`
+	Blocks   []Entry         `json:"blocks"`
 }
 
 // Entry says where a block is: [offset, bytes, CRC32C] in the JSON.

@@ -107,6 +107,10 @@ func (w *Writer) Commit(h Header) (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("data: cache %s: %w", w.path, err), w.Abort())
 	}
+	if len(text) > headerMax {
+		err := fmt.Errorf("data: cache %s: its header takes %d bytes, the limit is %d: hash large vocabularies (buckets)", w.path, len(text), headerMax)
+		return errors.Join(err, w.Abort())
+	}
 	w.write(text)
 	foot := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	foot = binary.LittleEndian.AppendUint32(foot, checksum(text))

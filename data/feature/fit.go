@@ -86,6 +86,10 @@ func (f *Fitter) Filter(meant Filter) { f.checker.filter = meant }
 // Rows is the number of good rows seen so far.
 func (f *Fitter) Rows() int { return int(f.rows) }
 
+// Labels are those of the good rows that Add was given last. Values of which a class
+// is learned are 0 before the end of the fit.
+func (f *Fitter) Labels() []float32 { return f.checker.target }
+
 // NeedsRows reports whether anything is learned from rows; if not, Fitted may be
 // called without having added any.
 func (f *Fitter) NeedsRows() bool {

@@ -301,6 +301,8 @@ func TestCSVReal(t *testing.T) {
 		{"ctr/criteo_sample_200.txt", Spec{Header: true}, 200, 40, 1101, 14},
 		{"parquet/delta_binary_packed_expect.csv", Spec{Header: true}, 200, 66, 0, 51},
 		{"traces/alibaba/job_1_norm.csv", Spec{Header: true}, 3000, 5, 0, 5},
+		{"traces/alibaba/job_2_norm.csv", Spec{Header: true}, 2402, 5, 0, 5},
+		{"traces/alibaba/job_3_norm.csv", Spec{Header: true}, 2489, 5, 0, 5},
 		{"traces/alibaba/job_4_norm.csv", Spec{Header: true}, 21829, 5, 0, 5},
 	}
 	for _, test := range tests {

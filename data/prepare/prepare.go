@@ -28,7 +28,11 @@ type Table struct {
 	Format format.Spec
 	// Split says which part of the rows is meant; nil: all.
 	Split *split.Rule
-	// Limit is how many rows are learned from; 0: all.
+	// Negatives samples the rows with label 0, which Limit goes by: Reader does not
+	// sample, and features learn from rows that are not kept, too.
+	Negatives split.Negatives
+	// Limit is how many rows of the sample are learned from, and all others before the
+	// last of those; 0: all.
 	Limit int
 	// Unlabelled says that rows need neither label nor weight: where the files have no
 	// column for the label, labels are 0 and weights 1.
@@ -82,7 +86,7 @@ func (t *Table) fit(pipeline feature.Spec, bad func(*table.RowError) error, open
 	}
 	fitter.Filter(meant)
 	if fitter.NeedsRows() {
-		read, err := fitRows(in, fitter, t.Limit, bad)
+		read, err := t.fitRows(in, fitter, bad)
 		if err != nil {
 			return nil, err
 		}
@@ -106,13 +110,14 @@ func (t *Table) without(read int) string {
 	return fmt.Sprintf("%s (%d rows read, split by %s)", name, read, t.Split.By)
 }
 
-// fitRows shows a Fitter the first limit rows, 0: all. It returns how many rows it read.
-func fitRows(in table.Reader, fitter *feature.Fitter, limit int, bad func(*table.RowError) error) (read int, err error) {
+// fitRows shows a Fitter the rows up to the limit. It returns how many rows it read.
+func (t *Table) fitRows(in table.Reader, fitter *feature.Fitter, bad func(*table.RowError) error) (read int, err error) {
 	var b table.Block
-	for end := false; !end && (limit == 0 || fitter.Rows() < limit); {
+	sampled := 0
+	for end := false; !end && (t.Limit == 0 || sampled < t.Limit); {
 		n := stride
-		if limit > 0 {
-			n = min(n, limit-fitter.Rows())
+		if t.Limit > 0 {
+			n = min(n, t.Limit-sampled)
 		}
 		b.Rows = 0
 		err := in.Read(&b, n)
@@ -124,8 +129,14 @@ func fitRows(in table.Reader, fitter *feature.Fitter, limit int, bad func(*table
 			return read, err
 		}
 		if read += b.Rows; b.Rows > 0 {
+			first := fitter.Rows()
 			if err := fitter.Add(&b); err != nil {
 				return read, err
+			}
+			for i, label := range fitter.Labels() {
+				if t.Negatives.Weight(first+i, label == 0) > 0 {
+					sampled++
+				}
 			}
 		}
 	}

@@ -5,6 +5,12 @@
 //	prediction   a probability, a class or a value
 //	probability  that of the class, where the prediction is one
 //	label        as the input has it, if it has one
+//
+// A model of text has other columns for a row, which is some tokens:
+//
+//	row             as above
+//	log_likelihood  of the row's tokens, each given those before it in the row: the sum, in nats
+//	perplexity      e^-(log_likelihood / number of tokens)
 package scores
 
 import (
@@ -32,14 +38,20 @@ type Form struct {
 	Names []string
 	// Labels says that rows have labels.
 	Labels bool
+	// Text says that rows are tokens of a text, with a likelihood and a perplexity;
+	// the other fields are then left out.
+	Text bool
 }
 
 // Row is what is written of one row.
 type Row struct {
 	Row int64
-	// Value is the predicted number, or the probability of Class.
+	// Value is the predicted number, the probability of Class, or the logarithm of the
+	// likelihood of a text.
 	Value float64
 	Class int64
+	// Perplexity is that of a text.
+	Perplexity float64
 	// Label is NaN where the row has none: nothing then stands in its place, null
 	// in JSON.
 	Label float64
@@ -83,6 +95,9 @@ func New(format string, w io.Writer, f Form) (Writer, error) {
 		})
 		return &text{w: bufio.NewWriterSize(w, textBytes), form: f, line: f.json}, nil
 	case "parquet":
+		if f.Text {
+			return &columns[textRow]{w: parquet.NewGenericWriter[textRow](w), row: f.textRow}, nil
+		}
 		if f.Classes && f.Names != nil {
 			return &columns[nameRow]{w: parquet.NewGenericWriter[nameRow](w), row: f.nameRow}, nil
 		}
@@ -126,6 +141,10 @@ func newCSV(w io.Writer, f Form) *text {
 		return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 	})
 	t := &text{w: bufio.NewWriterSize(w, textBytes), form: f, line: f.csv}
+	if f.Text {
+		t.buf = append(t.buf, "row,log_likelihood,perplexity\n"...)
+		return t
+	}
 	t.buf = append(t.buf, "row,prediction"...)
 	if f.Classes {
 		t.buf = append(t.buf, ",probability"...)
@@ -164,6 +183,10 @@ func (t *text) Close() error {
 
 func (f Form) csv(b []byte, r *Row) []byte {
 	b = append(strconv.AppendInt(b, r.Row, 10), ',')
+	if f.Text {
+		b = append(strconv.AppendFloat(b, r.Value, 'g', -1, 64), ',')
+		return append(strconv.AppendFloat(b, r.Perplexity, 'g', -1, 64), '\n')
+	}
 	if f.Classes {
 		b = append(f.class(b, r.Class), ',')
 	}
@@ -179,6 +202,11 @@ func (f Form) csv(b []byte, r *Row) []byte {
 
 func (f Form) json(b []byte, r *Row) []byte {
 	b = strconv.AppendInt(append(b, `{"row":`...), r.Row, 10)
+	if f.Text {
+		b = number(append(b, `,"log_likelihood":`...), r.Value)
+		b = number(append(b, `,"perplexity":`...), r.Perplexity)
+		return append(b, "}\n"...)
+	}
 	b = append(b, `,"prediction":`...)
 	if f.Classes {
 		b = append(f.class(b, r.Class), `,"probability":`...)
@@ -244,6 +272,14 @@ type nameRow struct {
 	Probability float64 `parquet:"probability"`
 	Label       *string `parquet:"label,optional"`
 }
+
+type textRow struct {
+	Row           int64   `parquet:"row"`
+	LogLikelihood float64 `parquet:"log_likelihood"`
+	Perplexity    float64 `parquet:"perplexity"`
+}
+
+func (f Form) textRow(r *Row) textRow { return textRow{r.Row, r.Value, r.Perplexity} }
 
 func (f Form) valueRow(r *Row) valueRow { return valueRow{r.Row, r.Value, f.given(r)} }
 

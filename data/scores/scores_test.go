@@ -52,6 +52,13 @@ func TestText(t *testing.T) {
 			t.Errorf("%s %+v: %q, want %q", c.format, c.form, got, c.want)
 		}
 	}
+	said := []scores.Row{{Row: 4, Value: -2.5, Perplexity: 1.25}, {Row: 5, Value: math.Inf(-1), Perplexity: math.Inf(1)}}
+	if got := string(write(t, "csv", scores.Form{Text: true}, said)); got != "row,log_likelihood,perplexity\n4,-2.5,1.25\n5,-Inf,+Inf\n" {
+		t.Errorf("of a text: %q", got)
+	}
+	if got := string(write(t, "jsonl", scores.Form{Text: true}, said)); got != `{"row":4,"log_likelihood":-2.5,"perplexity":1.25}`+"\n"+`{"row":5,"log_likelihood":null,"perplexity":null}`+"\n" {
+		t.Errorf("of a text: %q", got)
+	}
 	if got := string(write(t, "csv", scores.Form{Labels: true})); got != "row,prediction,label\n" {
 		t.Errorf("without rows: %q", got)
 	}
@@ -126,6 +133,15 @@ func TestNumbersComeBack(t *testing.T) {
 	}](bytes.NewReader(text), int64(len(text)))
 	if err != nil || len(classes) != 3 || classes[2].Prediction != 2 || classes[2].Probability != rows[2].Value || classes[2].Label != nil {
 		t.Errorf("%v, %v", classes, err)
+	}
+	text = write(t, "parquet", scores.Form{Text: true}, []scores.Row{{Row: 7, Value: -2.5, Perplexity: 1.25}})
+	said, err := parquet.Read[struct {
+		Row           int64   `parquet:"row"`
+		LogLikelihood float64 `parquet:"log_likelihood"`
+		Perplexity    float64 `parquet:"perplexity"`
+	}](bytes.NewReader(text), int64(len(text)))
+	if err != nil || len(said) != 1 || said[0].Row != 7 || said[0].LogLikelihood != -2.5 || said[0].Perplexity != 1.25 {
+		t.Errorf("%v, %v", said, err)
 	}
 	text = write(t, "parquet", scores.Form{Classes: true, Labels: true, Names: []string{"a", "b"}}, rows[:3])
 	names, err := parquet.Read[struct {

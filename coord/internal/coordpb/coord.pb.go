@@ -8,8 +8,9 @@
 //
 // One bidirectional stream a member. The member speaks first, with Hello; the
 // coordinator answers Accepted, or ends the stream with FAILED_PRECONDITION and
-// the reason. Start follows when every rank has joined and all digests are
-// equal. The stream ends with Abort or End; whatever ends it otherwise is the
+// the reason. A member that follows has no plan yet: once rank 0 has joined it is
+// told rank 0's note, in Note, plans by it and answers with Plan. Start comes when
+// every rank has joined with a plan and all digests are equal. The stream ends with Abort or End; whatever ends it otherwise is the
 // loss of the member (to the coordinator) or of the coordinator (to the member).
 
 package coordpb
@@ -38,6 +39,7 @@ type MemberMessage struct {
 	//	*MemberMessage_Progress
 	//	*MemberMessage_Fail
 	//	*MemberMessage_Done
+	//	*MemberMessage_Plan
 	Kind          isMemberMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -125,6 +127,15 @@ func (x *MemberMessage) GetDone() *Done {
 	return nil
 }
 
+func (x *MemberMessage) GetPlan() *Plan {
+	if x != nil {
+		if x, ok := x.Kind.(*MemberMessage_Plan); ok {
+			return x.Plan
+		}
+	}
+	return nil
+}
+
 type isMemberMessage_Kind interface {
 	isMemberMessage_Kind()
 }
@@ -149,6 +160,10 @@ type MemberMessage_Done struct {
 	Done *Done `protobuf:"bytes,5,opt,name=done,proto3,oneof"`
 }
 
+type MemberMessage_Plan struct {
+	Plan *Plan `protobuf:"bytes,6,opt,name=plan,proto3,oneof"`
+}
+
 func (*MemberMessage_Hello) isMemberMessage_Kind() {}
 
 func (*MemberMessage_Ping) isMemberMessage_Kind() {}
@@ -159,6 +174,8 @@ func (*MemberMessage_Fail) isMemberMessage_Kind() {}
 
 func (*MemberMessage_Done) isMemberMessage_Kind() {}
 
+func (*MemberMessage_Plan) isMemberMessage_Kind() {}
+
 type CoordinatorMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -168,6 +185,7 @@ type CoordinatorMessage struct {
 	//	*CoordinatorMessage_Start
 	//	*CoordinatorMessage_Abort
 	//	*CoordinatorMessage_End
+	//	*CoordinatorMessage_Note
 	Kind          isCoordinatorMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -255,6 +273,15 @@ func (x *CoordinatorMessage) GetEnd() *End {
 	return nil
 }
 
+func (x *CoordinatorMessage) GetNote() *Note {
+	if x != nil {
+		if x, ok := x.Kind.(*CoordinatorMessage_Note); ok {
+			return x.Note
+		}
+	}
+	return nil
+}
+
 type isCoordinatorMessage_Kind interface {
 	isCoordinatorMessage_Kind()
 }
@@ -279,6 +306,10 @@ type CoordinatorMessage_End struct {
 	End *End `protobuf:"bytes,5,opt,name=end,proto3,oneof"`
 }
 
+type CoordinatorMessage_Note struct {
+	Note *Note `protobuf:"bytes,6,opt,name=note,proto3,oneof"`
+}
+
 func (*CoordinatorMessage_Accepted) isCoordinatorMessage_Kind() {}
 
 func (*CoordinatorMessage_Pong) isCoordinatorMessage_Kind() {}
@@ -288,6 +319,8 @@ func (*CoordinatorMessage_Start) isCoordinatorMessage_Kind() {}
 func (*CoordinatorMessage_Abort) isCoordinatorMessage_Kind() {}
 
 func (*CoordinatorMessage_End) isCoordinatorMessage_Kind() {}
+
+func (*CoordinatorMessage_Note) isCoordinatorMessage_Kind() {}
 
 // Hello says who joins.
 type Hello struct {
@@ -300,6 +333,8 @@ type Hello struct {
 	Pid           int64                  `protobuf:"varint,6,opt,name=pid,proto3" json:"pid,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,7,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // where other ranks connect to
 	Digest        string                 `protobuf:"bytes,8,opt,name=digest,proto3" json:"digest,omitempty"`                              // of the plan
+	Follows       bool                   `protobuf:"varint,9,opt,name=follows,proto3" json:"follows,omitempty"`                           // digest comes in Plan, when the member knows rank 0's note
+	Note          []byte                 `protobuf:"bytes,10,opt,name=note,proto3" json:"note,omitempty"`                                 // of rank 0, for those that follow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +425,65 @@ func (x *Hello) GetDigest() string {
 	return ""
 }
 
+func (x *Hello) GetFollows() bool {
+	if x != nil {
+		return x.Follows
+	}
+	return false
+}
+
+func (x *Hello) GetNote() []byte {
+	if x != nil {
+		return x.Note
+	}
+	return nil
+}
+
+// Plan is the digest of a member that follows.
+type Plan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Plan) Reset() {
+	*x = Plan{}
+	mi := &file_coord_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Plan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Plan) ProtoMessage() {}
+
+func (x *Plan) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Plan.ProtoReflect.Descriptor instead.
+func (*Plan) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Plan) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
 // Ping asks for the coordinator's clock and says that the member lives.
 type Ping struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
@@ -400,7 +494,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_coord_proto_msgTypes[3]
+	mi := &file_coord_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -412,7 +506,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[3]
+	mi := &file_coord_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -425,7 +519,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{3}
+	return file_coord_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Ping) GetMemberUnixNanos() int64 {
@@ -444,14 +538,16 @@ type Progress struct {
 	Metric            float64                `protobuf:"fixed64,4,opt,name=metric,proto3" json:"metric,omitempty"`
 	ExamplesPerSecond float64                `protobuf:"fixed64,5,opt,name=examples_per_second,json=examplesPerSecond,proto3" json:"examples_per_second,omitempty"`
 	// total is the steps of the whole run; 0: not known.
-	Total         int64 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Total int64 `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
+	// bytes_per_second is the payload that the member sends and receives.
+	BytesPerSecond float64 `protobuf:"fixed64,7,opt,name=bytes_per_second,json=bytesPerSecond,proto3" json:"bytes_per_second,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_coord_proto_msgTypes[4]
+	mi := &file_coord_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +559,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[4]
+	mi := &file_coord_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +572,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{4}
+	return file_coord_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Progress) GetStep() int64 {
@@ -521,6 +617,13 @@ func (x *Progress) GetTotal() int64 {
 	return 0
 }
 
+func (x *Progress) GetBytesPerSecond() float64 {
+	if x != nil {
+		return x.BytesPerSecond
+	}
+	return 0
+}
+
 // Fail reports the member's first error.
 type Fail struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -534,7 +637,7 @@ type Fail struct {
 
 func (x *Fail) Reset() {
 	*x = Fail{}
-	mi := &file_coord_proto_msgTypes[5]
+	mi := &file_coord_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -546,7 +649,7 @@ func (x *Fail) String() string {
 func (*Fail) ProtoMessage() {}
 
 func (x *Fail) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[5]
+	mi := &file_coord_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -559,7 +662,7 @@ func (x *Fail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fail.ProtoReflect.Descriptor instead.
 func (*Fail) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{5}
+	return file_coord_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Fail) GetText() string {
@@ -586,7 +689,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_coord_proto_msgTypes[6]
+	mi := &file_coord_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +701,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[6]
+	mi := &file_coord_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +714,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{6}
+	return file_coord_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Done) GetReport() []byte {
@@ -632,7 +735,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_coord_proto_msgTypes[7]
+	mi := &file_coord_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +747,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[7]
+	mi := &file_coord_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +760,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{7}
+	return file_coord_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Accepted) GetGeneration() uint64 {
@@ -684,7 +787,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_coord_proto_msgTypes[8]
+	mi := &file_coord_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -696,7 +799,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[8]
+	mi := &file_coord_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -709,7 +812,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{8}
+	return file_coord_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Pong) GetMemberUnixNanos() int64 {
@@ -726,6 +829,51 @@ func (x *Pong) GetCoordinatorUnixNanos() int64 {
 	return 0
 }
 
+// Note is that of rank 0, to a member that follows.
+type Note struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Note          []byte                 `protobuf:"bytes,1,opt,name=note,proto3" json:"note,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Note) Reset() {
+	*x = Note{}
+	mi := &file_coord_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Note) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Note) ProtoMessage() {}
+
+func (x *Note) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Note.ProtoReflect.Descriptor instead.
+func (*Note) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Note) GetNote() []byte {
+	if x != nil {
+		return x.Note
+	}
+	return nil
+}
+
 // Start says that the generation runs, and who is in it, by rank.
 type Start struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -736,7 +884,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_coord_proto_msgTypes[9]
+	mi := &file_coord_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +896,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[9]
+	mi := &file_coord_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +909,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{9}
+	return file_coord_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Start) GetPeers() []*Peer {
@@ -785,7 +933,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_coord_proto_msgTypes[10]
+	mi := &file_coord_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +945,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[10]
+	mi := &file_coord_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +958,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{10}
+	return file_coord_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Peer) GetRank() int32 {
@@ -867,7 +1015,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_coord_proto_msgTypes[11]
+	mi := &file_coord_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +1027,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[11]
+	mi := &file_coord_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +1040,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{11}
+	return file_coord_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Abort) GetRank() int32 {
@@ -925,7 +1073,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_coord_proto_msgTypes[12]
+	mi := &file_coord_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1085,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[12]
+	mi := &file_coord_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,28 +1098,30 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{12}
+	return file_coord_proto_rawDescGZIP(), []int{14}
 }
 
 var File_coord_proto protoreflect.FileDescriptor
 
 const file_coord_proto_rawDesc = "" +
 	"\n" +
-	"\vcoord.proto\x12\x11gangline.coord.v1\"\x91\x02\n" +
+	"\vcoord.proto\x12\x11gangline.coord.v1\"\xc0\x02\n" +
 	"\rMemberMessage\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.gangline.coord.v1.HelloH\x00R\x05hello\x12-\n" +
 	"\x04ping\x18\x02 \x01(\v2\x17.gangline.coord.v1.PingH\x00R\x04ping\x129\n" +
 	"\bprogress\x18\x03 \x01(\v2\x1b.gangline.coord.v1.ProgressH\x00R\bprogress\x12-\n" +
 	"\x04fail\x18\x04 \x01(\v2\x17.gangline.coord.v1.FailH\x00R\x04fail\x12-\n" +
-	"\x04done\x18\x05 \x01(\v2\x17.gangline.coord.v1.DoneH\x00R\x04doneB\x06\n" +
-	"\x04kind\"\x96\x02\n" +
+	"\x04done\x18\x05 \x01(\v2\x17.gangline.coord.v1.DoneH\x00R\x04done\x12-\n" +
+	"\x04plan\x18\x06 \x01(\v2\x17.gangline.coord.v1.PlanH\x00R\x04planB\x06\n" +
+	"\x04kind\"\xc5\x02\n" +
 	"\x12CoordinatorMessage\x129\n" +
 	"\baccepted\x18\x01 \x01(\v2\x1b.gangline.coord.v1.AcceptedH\x00R\baccepted\x12-\n" +
 	"\x04pong\x18\x02 \x01(\v2\x17.gangline.coord.v1.PongH\x00R\x04pong\x120\n" +
 	"\x05start\x18\x03 \x01(\v2\x18.gangline.coord.v1.StartH\x00R\x05start\x120\n" +
 	"\x05abort\x18\x04 \x01(\v2\x18.gangline.coord.v1.AbortH\x00R\x05abort\x12*\n" +
-	"\x03end\x18\x05 \x01(\v2\x16.gangline.coord.v1.EndH\x00R\x03endB\x06\n" +
-	"\x04kind\"\xc3\x01\n" +
+	"\x03end\x18\x05 \x01(\v2\x16.gangline.coord.v1.EndH\x00R\x03end\x12-\n" +
+	"\x04note\x18\x06 \x01(\v2\x17.gangline.coord.v1.NoteH\x00R\x04noteB\x06\n" +
+	"\x04kind\"\xf1\x01\n" +
 	"\x05Hello\x12\x1b\n" +
 	"\tmember_id\x18\x01 \x01(\tR\bmemberId\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x14\n" +
@@ -980,9 +1130,14 @@ const file_coord_proto_rawDesc = "" +
 	"\x04host\x18\x05 \x01(\tR\x04host\x12\x10\n" +
 	"\x03pid\x18\x06 \x01(\x03R\x03pid\x12!\n" +
 	"\fdata_address\x18\a \x01(\tR\vdataAddress\x12\x16\n" +
-	"\x06digest\x18\b \x01(\tR\x06digest\"2\n" +
+	"\x06digest\x18\b \x01(\tR\x06digest\x12\x18\n" +
+	"\afollows\x18\t \x01(\bR\afollows\x12\x12\n" +
+	"\x04note\x18\n" +
+	" \x01(\fR\x04note\"\x1e\n" +
+	"\x04Plan\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\"2\n" +
 	"\x04Ping\x12*\n" +
-	"\x11member_unix_nanos\x18\x01 \x01(\x03R\x0fmemberUnixNanos\"\xb1\x01\n" +
+	"\x11member_unix_nanos\x18\x01 \x01(\x03R\x0fmemberUnixNanos\"\xdb\x01\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04loss\x18\x02 \x01(\x01R\x04loss\x12\x1f\n" +
@@ -990,7 +1145,8 @@ const file_coord_proto_rawDesc = "" +
 	"metricName\x12\x16\n" +
 	"\x06metric\x18\x04 \x01(\x01R\x06metric\x12.\n" +
 	"\x13examples_per_second\x18\x05 \x01(\x01R\x11examplesPerSecond\x12\x14\n" +
-	"\x05total\x18\x06 \x01(\x03R\x05total\"<\n" +
+	"\x05total\x18\x06 \x01(\x03R\x05total\x12(\n" +
+	"\x10bytes_per_second\x18\a \x01(\x01R\x0ebytesPerSecond\"<\n" +
 	"\x04Fail\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
 	"\x04peer\x18\x02 \x01(\x05H\x00R\x04peer\x88\x01\x01B\a\n" +
@@ -1004,7 +1160,9 @@ const file_coord_proto_rawDesc = "" +
 	"\x15heartbeat_limit_nanos\x18\x02 \x01(\x03R\x13heartbeatLimitNanos\"h\n" +
 	"\x04Pong\x12*\n" +
 	"\x11member_unix_nanos\x18\x01 \x01(\x03R\x0fmemberUnixNanos\x124\n" +
-	"\x16coordinator_unix_nanos\x18\x02 \x01(\x03R\x14coordinatorUnixNanos\"6\n" +
+	"\x16coordinator_unix_nanos\x18\x02 \x01(\x03R\x14coordinatorUnixNanos\"\x1a\n" +
+	"\x04Note\x12\x12\n" +
+	"\x04note\x18\x01 \x01(\fR\x04note\"6\n" +
 	"\x05Start\x12-\n" +
 	"\x05peers\x18\x01 \x03(\v2\x17.gangline.coord.v1.PeerR\x05peers\"\x94\x01\n" +
 	"\x04Peer\x12\x12\n" +
@@ -1034,41 +1192,45 @@ func file_coord_proto_rawDescGZIP() []byte {
 	return file_coord_proto_rawDescData
 }
 
-var file_coord_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_coord_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_coord_proto_goTypes = []any{
 	(*MemberMessage)(nil),      // 0: gangline.coord.v1.MemberMessage
 	(*CoordinatorMessage)(nil), // 1: gangline.coord.v1.CoordinatorMessage
 	(*Hello)(nil),              // 2: gangline.coord.v1.Hello
-	(*Ping)(nil),               // 3: gangline.coord.v1.Ping
-	(*Progress)(nil),           // 4: gangline.coord.v1.Progress
-	(*Fail)(nil),               // 5: gangline.coord.v1.Fail
-	(*Done)(nil),               // 6: gangline.coord.v1.Done
-	(*Accepted)(nil),           // 7: gangline.coord.v1.Accepted
-	(*Pong)(nil),               // 8: gangline.coord.v1.Pong
-	(*Start)(nil),              // 9: gangline.coord.v1.Start
-	(*Peer)(nil),               // 10: gangline.coord.v1.Peer
-	(*Abort)(nil),              // 11: gangline.coord.v1.Abort
-	(*End)(nil),                // 12: gangline.coord.v1.End
+	(*Plan)(nil),               // 3: gangline.coord.v1.Plan
+	(*Ping)(nil),               // 4: gangline.coord.v1.Ping
+	(*Progress)(nil),           // 5: gangline.coord.v1.Progress
+	(*Fail)(nil),               // 6: gangline.coord.v1.Fail
+	(*Done)(nil),               // 7: gangline.coord.v1.Done
+	(*Accepted)(nil),           // 8: gangline.coord.v1.Accepted
+	(*Pong)(nil),               // 9: gangline.coord.v1.Pong
+	(*Note)(nil),               // 10: gangline.coord.v1.Note
+	(*Start)(nil),              // 11: gangline.coord.v1.Start
+	(*Peer)(nil),               // 12: gangline.coord.v1.Peer
+	(*Abort)(nil),              // 13: gangline.coord.v1.Abort
+	(*End)(nil),                // 14: gangline.coord.v1.End
 }
 var file_coord_proto_depIdxs = []int32{
 	2,  // 0: gangline.coord.v1.MemberMessage.hello:type_name -> gangline.coord.v1.Hello
-	3,  // 1: gangline.coord.v1.MemberMessage.ping:type_name -> gangline.coord.v1.Ping
-	4,  // 2: gangline.coord.v1.MemberMessage.progress:type_name -> gangline.coord.v1.Progress
-	5,  // 3: gangline.coord.v1.MemberMessage.fail:type_name -> gangline.coord.v1.Fail
-	6,  // 4: gangline.coord.v1.MemberMessage.done:type_name -> gangline.coord.v1.Done
-	7,  // 5: gangline.coord.v1.CoordinatorMessage.accepted:type_name -> gangline.coord.v1.Accepted
-	8,  // 6: gangline.coord.v1.CoordinatorMessage.pong:type_name -> gangline.coord.v1.Pong
-	9,  // 7: gangline.coord.v1.CoordinatorMessage.start:type_name -> gangline.coord.v1.Start
-	11, // 8: gangline.coord.v1.CoordinatorMessage.abort:type_name -> gangline.coord.v1.Abort
-	12, // 9: gangline.coord.v1.CoordinatorMessage.end:type_name -> gangline.coord.v1.End
-	10, // 10: gangline.coord.v1.Start.peers:type_name -> gangline.coord.v1.Peer
-	0,  // 11: gangline.coord.v1.Coordinator.Join:input_type -> gangline.coord.v1.MemberMessage
-	1,  // 12: gangline.coord.v1.Coordinator.Join:output_type -> gangline.coord.v1.CoordinatorMessage
-	12, // [12:13] is the sub-list for method output_type
-	11, // [11:12] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	4,  // 1: gangline.coord.v1.MemberMessage.ping:type_name -> gangline.coord.v1.Ping
+	5,  // 2: gangline.coord.v1.MemberMessage.progress:type_name -> gangline.coord.v1.Progress
+	6,  // 3: gangline.coord.v1.MemberMessage.fail:type_name -> gangline.coord.v1.Fail
+	7,  // 4: gangline.coord.v1.MemberMessage.done:type_name -> gangline.coord.v1.Done
+	3,  // 5: gangline.coord.v1.MemberMessage.plan:type_name -> gangline.coord.v1.Plan
+	8,  // 6: gangline.coord.v1.CoordinatorMessage.accepted:type_name -> gangline.coord.v1.Accepted
+	9,  // 7: gangline.coord.v1.CoordinatorMessage.pong:type_name -> gangline.coord.v1.Pong
+	11, // 8: gangline.coord.v1.CoordinatorMessage.start:type_name -> gangline.coord.v1.Start
+	13, // 9: gangline.coord.v1.CoordinatorMessage.abort:type_name -> gangline.coord.v1.Abort
+	14, // 10: gangline.coord.v1.CoordinatorMessage.end:type_name -> gangline.coord.v1.End
+	10, // 11: gangline.coord.v1.CoordinatorMessage.note:type_name -> gangline.coord.v1.Note
+	12, // 12: gangline.coord.v1.Start.peers:type_name -> gangline.coord.v1.Peer
+	0,  // 13: gangline.coord.v1.Coordinator.Join:input_type -> gangline.coord.v1.MemberMessage
+	1,  // 14: gangline.coord.v1.Coordinator.Join:output_type -> gangline.coord.v1.CoordinatorMessage
+	14, // [14:15] is the sub-list for method output_type
+	13, // [13:14] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_coord_proto_init() }
@@ -1082,6 +1244,7 @@ func file_coord_proto_init() {
 		(*MemberMessage_Progress)(nil),
 		(*MemberMessage_Fail)(nil),
 		(*MemberMessage_Done)(nil),
+		(*MemberMessage_Plan)(nil),
 	}
 	file_coord_proto_msgTypes[1].OneofWrappers = []any{
 		(*CoordinatorMessage_Accepted)(nil),
@@ -1089,15 +1252,16 @@ func file_coord_proto_init() {
 		(*CoordinatorMessage_Start)(nil),
 		(*CoordinatorMessage_Abort)(nil),
 		(*CoordinatorMessage_End)(nil),
+		(*CoordinatorMessage_Note)(nil),
 	}
-	file_coord_proto_msgTypes[5].OneofWrappers = []any{}
+	file_coord_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_coord_proto_rawDesc), len(file_coord_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -8,8 +8,9 @@
 //
 // One bidirectional stream a member. The member speaks first, with Hello; the
 // coordinator answers Accepted, or ends the stream with FAILED_PRECONDITION and
-// the reason. Start follows when every rank has joined and all digests are
-// equal. The stream ends with Abort or End; whatever ends it otherwise is the
+// the reason. A member that follows has no plan yet: once rank 0 has joined it is
+// told rank 0's note, in Note, plans by it and answers with Plan. Start comes when
+// every rank has joined with a plan and all digests are equal. The stream ends with Abort or End; whatever ends it otherwise is the
 // loss of the member (to the coordinator) or of the coordinator (to the member).
 
 package coordpb
