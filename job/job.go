@@ -89,7 +89,8 @@ type Source struct {
 	// Format is libsvm, criteo, idx, text or generated, or one of named columns,
 	// of which Data.Features are made: csv, vw, libffm, npy, npz, parquet.
 	Format string `yaml:"format"`
-	// Path is the file, relative to the data directory; .gz is read in place.
+	// Path is the file, relative to the data directory, or a pattern of files; gzip,
+	// bzip2 and zstd are read in place.
 	Path string `yaml:"path"`
 	// Labels is the file of the labels (idx).
 	Labels string `yaml:"labels"`
