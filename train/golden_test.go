@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gangline/gangline/params"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/model"
+	"github.com/gangline/gangline/params"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/train/input"
@@ -142,11 +142,17 @@ func TestGoldenModels(t *testing.T) {
 	if err := json.Unmarshal(text, &g); err != nil {
 		t.Fatal(err)
 	}
-	if len(g.Models) < 12 {
-		t.Fatalf("%d models", len(g.Models))
-	}
+	kinds := map[string]bool{}
 	for i := range g.Models {
 		m := &g.Models[i]
+		var c model.Config
+		if err := json.Unmarshal(m.Model, &c); err != nil {
+			t.Fatal(err)
+		}
+		kinds[c.Kind] = true
+		if len(m.Losses) != 10 {
+			t.Errorf("%s: golden numbers of %d steps, want 10", m.Name, len(m.Losses))
+		}
 		for _, c := range []struct {
 			backend, precision string
 			bound              float64
@@ -162,6 +168,11 @@ func TestGoldenModels(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+	for _, k := range model.Kinds() {
+		if !kinds[k] {
+			t.Errorf("no golden numbers for model %s", k)
 		}
 	}
 }

@@ -38,9 +38,6 @@ func gradientCases() []lossCase {
 	v := func(g *graph.Graph, name string, shape ...int) *graph.Node {
 		return g.Variable(name, graph.Init{}, shape...)
 	}
-	one := func(name string, f func(g *graph.Graph, x *graph.Node) *graph.Node) lossCase {
-		return lossCase{name, func(g *graph.Graph) *graph.Node { return weigh(g, f(g, v(g, "x", 3, 4))) }}
-	}
 	two := func(name string, f func(g *graph.Graph, a, b *graph.Node) *graph.Node, a, b []int) lossCase {
 		return lossCase{name, func(g *graph.Graph) *graph.Node { return weigh(g, f(g, v(g, "a", a...), v(g, "b", b...))) }}
 	}
@@ -50,17 +47,6 @@ func gradientCases() []lossCase {
 		two("matmul/ta", matMulT(true, false), s(4, 3), s(4, 2)),
 		two("matmul/tb", matMulT(false, true), s(3, 4), s(2, 4)),
 		two("matmul/tatb", matMulT(true, true), s(4, 3), s(2, 4)),
-		one("scale", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Scale(x, -1.5) }),
-		one("relu", (*graph.Graph).Relu), one("sigmoid", (*graph.Graph).Sigmoid), one("tanh", (*graph.Graph).Tanh),
-		one("exp", (*graph.Graph).Exp), one("square", (*graph.Graph).Square), one("softmax", (*graph.Graph).Softmax),
-		one("log", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Log(g.Exp(x)) }),
-		one("log/square", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Log(g.Square(x)) }),
-		one("sum", (*graph.Graph).Sum), one("sumrows", (*graph.Graph).SumRows),
-		one("reshape", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Reshape(x, 2, 6) }),
-		one("slice", func(g *graph.Graph, x *graph.Node) *graph.Node { return g.Slice(x, 1, 3) }),
-		one("reused", func(g *graph.Graph, x *graph.Node) *graph.Node {
-			return g.Add(g.Mul(x, g.Tanh(x)), g.Sub(g.Square(x), x))
-		}),
 		two("concat", func(g *graph.Graph, a, b *graph.Node) *graph.Node { return g.Concat(a, b, a) }, s(3, 4), s(3, 2)),
 		{"logisticloss", func(g *graph.Graph) *graph.Node {
 			return g.LogisticLoss(g.MatMul(g.Input("in", 3), v(g, "w", 3, 1)), g.Input("unit", 0))
@@ -108,16 +94,17 @@ func matMulT(ta, tb bool) func(g *graph.Graph, a, b *graph.Node) *graph.Node {
 
 // Run compares what Differentiate emits, computed by the backend, with
 // central differences of the loss, computed by the backend too: on fixed shapes,
-// and on batches of several rows, one and none.
+// on random ones, and on batches of several rows, one and none.
 func Run(t *testing.T, b compute.Backend) {
 	t.Helper()
-	for _, c := range gradientCases() {
-		t.Run(c.name, func(t *testing.T) { gradientsOf(t, b, c, 5) })
-	}
-	for _, l := range layers() {
-		c := lossCase{l.name, func(g *graph.Graph) *graph.Node { return weigh(g, l.apply(g, l.batchOf(g))) }}
+	for _, c := range append(gradientCases(), layerCases()...) {
 		for _, rows := range []int{5, 1, 0} {
-			t.Run(fmt.Sprintf("%s/%d", l.name, rows), func(t *testing.T) { gradientsOf(t, b, c, rows) })
+			t.Run(fmt.Sprintf("%s/%d", c.name, rows), func(t *testing.T) { gradientsOf(t, b, c, rows) })
+		}
+	}
+	for seed := range uint64(24) {
+		for _, c := range drawnCases(seed) {
+			t.Run(fmt.Sprintf("%s/drawn/%d", c.name, seed), func(t *testing.T) { gradientsOf(t, b, c, int(seed%6)) })
 		}
 	}
 	for seed := range uint64(16) {
@@ -125,6 +112,15 @@ func Run(t *testing.T, b compute.Backend) {
 			gradientsOf(t, b, composed(seed), 1+int(seed%4))
 		})
 	}
+}
+
+// layerCases are the layers as losses.
+func layerCases() []lossCase {
+	var cases []lossCase
+	for _, l := range layers() {
+		cases = append(cases, lossCase{l.name, func(g *graph.Graph) *graph.Node { return weigh(g, l.apply(g, l.batchOf(g))) }})
+	}
+	return cases
 }
 
 func gradientsOf(t *testing.T, b compute.Backend, c lossCase, rows int) {

@@ -22,6 +22,24 @@ type node = graph.Node
 func layers() []layer {
 	v := func(g *graph.Graph, name string, shape ...int) *node { return g.Variable(name, graph.Init{}, shape...) }
 	all := []layer{
+		{"scale", 4, func(g *graph.Graph, h *node) *node { return g.Scale(h, -1.5) }},
+		{"relu", 4, (*graph.Graph).Relu},
+		{"sigmoid", 4, (*graph.Graph).Sigmoid},
+		{"tanh", 4, (*graph.Graph).Tanh},
+		{"exp", 4, (*graph.Graph).Exp},
+		{"square", 4, (*graph.Graph).Square},
+		{"softmax", 4, (*graph.Graph).Softmax},
+		{"log", 4, func(g *graph.Graph, h *node) *node { return g.Log(g.Exp(h)) }},
+		{"log/square", 4, func(g *graph.Graph, h *node) *node { return g.Log(g.Square(h)) }},
+		{"sum", 4, (*graph.Graph).Sum},
+		{"sumrows", 4, (*graph.Graph).SumRows},
+		{"reshape", 4, func(g *graph.Graph, h *node) *node { return g.Reshape(h, -1, 2) }},
+		{"reshape/dynamic", 6, func(g *graph.Graph, h *node) *node {
+			// Two dims of what is reshaped are dynamic, so the way back takes its shape.
+			return g.Reshape(g.MatMulT(h, h, false, true), -1)
+		}},
+		{"slice/columns", 4, func(g *graph.Graph, h *node) *node { return g.Slice(h, 1, 3) }},
+		{"reused", 4, func(g *graph.Graph, h *node) *node { return g.Add(g.Mul(h, g.Tanh(h)), g.Sub(g.Square(h), h)) }},
 		{"sqrt", 5, func(g *graph.Graph, h *node) *node { return g.Sqrt(g.Add(g.Square(h), g.Const(.5))) }},
 		{"rsqrt", 5, func(g *graph.Graph, h *node) *node { return g.Rsqrt(g.Add(g.Square(h), g.Const(.5))) }},
 		{"leakyrelu", 5, func(g *graph.Graph, h *node) *node { return g.LeakyRelu(h, .1) }},
