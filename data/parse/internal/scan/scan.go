@@ -1,0 +1,40 @@
+// Package scan reads numbers of text as assembly for amd64 with AVX2 and BMI1.
+//
+// Its functions take what is of the common form and stop at all else, which package
+// parse then reads. What they take they read as that does, to the bit.
+package scan
+
+//go:generate sh -c "cd ../../../../tools && go run ./asmgen -out ../data/parse/internal/scan"
+
+import "golang.org/x/sys/cpu"
+
+// Here reports whether this machine can run the assembly. Without it nothing else of
+// this package may be called.
+func Here() bool { return haveAssembly && cpu.X86.HasAVX2 && cpu.X86.HasBMI1 }
+
+// reach is how many bytes from the beginning of an entry on may be looked at.
+const reach = 80
+
+// Indexes says what the indexes of entries are.
+type Indexes struct {
+	// Base is the smallest index, whose id is 0.
+	Base uint64
+	// Beyond is the first id that is too large.
+	Beyond uint64
+}
+
+// Entries reads entries of libsvm text, " index:value", from text[at:] on, where a
+// space is, as long as they are of the common form: an index of up to 8 digits,
+// a value of up to 8 digits (and a 0 before the point) with a point or without,
+// behind it a space or a control character. It puts ids and values into those, and
+// stops when either is full. next is where it stopped, behind the n entries that it
+// read; ascending is false if one of their ids is not above the one before it, or
+// the first not above last. It leaves the last 80 bytes of the text alone.
+func Entries(text []byte, at int, ids []int32, values []float32, x Indexes, last int64) (next, n int, ascending bool) {
+	room := min(len(ids), len(values))
+	if room == 0 || at+reach > len(text) {
+		return at, 0, true
+	}
+	next, n, gaps := entriesAVX(&text[0], at, len(text)-reach+1, &ids[0], &values[0], room, x.Base, x.Beyond, last)
+	return next, n, gaps < 0
+}
