@@ -41,7 +41,7 @@ func LibsvmSpecs(features int) []rows.ColumnSpec {
 // once a row. Blank lines and comments hold no row.
 type libsvm struct {
 	LibsvmOptions
-	scan.Indexes
+	scan.Entries
 	vectors bool  // common entries are read by package scan
 	most    int32 // largest id seen
 	scratch []int32
@@ -51,7 +51,7 @@ type libsvm struct {
 
 // Libsvm reads libsvm lines. file is the name that errors give.
 func Libsvm(file string, in io.Reader, o LibsvmOptions) *Reader {
-	p := &libsvm{LibsvmOptions: o, Indexes: scan.Indexes{Base: 1, Beyond: rows.MaxID}, vectors: scan.Here(), most: -1, tens: number.NewPowers(), columns: LibsvmSpecs(o.Features)}
+	p := &libsvm{LibsvmOptions: o, Entries: scan.Entries{Base: 1, Beyond: rows.MaxID}, vectors: scan.Here(), most: -1, tens: number.NewPowers(), columns: LibsvmSpecs(o.Features)}
 	if o.ZeroBased {
 		p.Base = 0
 	}
@@ -70,6 +70,7 @@ func (p *libsvm) specs() []rows.ColumnSpec {
 
 // scan implements parser.
 func (p *libsvm) scan(b *rows.Block, text []byte, at, end, n int) (next, appended int) {
+	p.Begin()
 	for appended < n && at < end {
 		label, i, ok := p.scanLabel(text, at)
 		if !ok {
@@ -113,7 +114,7 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		if p.vectors {
 			var n int
 			var up bool
-			i, n, up = scan.Entries(text, i, ids[k:], values[k:], p.Indexes, last)
+			i, n, up = p.Entries.Read(text, i, ids[k:], values[k:], last)
 			if k += n; n > 0 {
 				last, ascending = int64(ids[k-1]), ascending && up
 			}

@@ -21,16 +21,17 @@ const (
 
 // entries writes what reads the entries of libsvm text.
 //
-// The bytes that are no digits end the parts of an entry: they are marked for 64
-// bytes at once, which hold three entries, so that an entry waits for the one
-// before it only to take three marks away.
+// The bytes that are no digits end the parts of an entry: they are marked first, in
+// a pass of its own, and then taken three entries at a time, so that an entry waits
+// for the one before it only to take three marks away.
 func entries(g *generator) {
+	marks(g)
 	g.Function("entriesAVX")
 	g.Attributes(attr.NOSPLIT)
 	g.Pragma("noescape")
-	g.SignatureExpr("func(text *byte, at, end int, ids *int32, values *float32, room int, base, beyond uint64, last int64) (next, n int, gaps int64)")
-	g.Doc("entriesAVX reads entries of the common form from text, of which at is the space before the first. It stops at anything else, " +
-		"behind room entries, and from end on, behind which it reads as far as reach. The indexes less base are ids, which must be below beyond. " +
+	g.SignatureExpr("func(text *byte, marks *uint64, at, end int, ids *int32, values *float32, room int, base, beyond uint64, last int64) (next, n int, gaps int64)")
+	g.Doc("entriesAVX reads entries of the common form from text, of which at is the space before the first and marks are those of markAVX. " +
+		"It stops at anything else, behind room entries, and behind end, from where on it reads as far as reach. The indexes less base are ids, which must be below beyond. " +
 		"It returns the byte behind the last entry, how many they are, and gaps, below 0 if each id is above the one before it, the first above last.")
 	e := newEntryWriter(g)
 	g.CMPQ(e.id, e.limit)
@@ -40,7 +41,7 @@ func entries(g *generator) {
 	g.ADDQ(e.param("end"), end)
 	g.CMPQ(e.text, end)
 	g.JHI(LabelRef("done"))
-	e.mark()
+	e.take()
 	for i := range 3 {
 		e.entry(i)
 	}
@@ -157,27 +158,16 @@ func (e *entryWriter) at(position reg.Register, more int) Mem {
 	return Mem{Base: e.text, Index: position, Scale: 1, Disp: more}
 }
 
-// mark marks the bytes of the next 64 that are no digits.
-func (e *entryWriter) mark() {
-	shift, most := e.vector("digits", 0x50505050), e.vector("most", 0x89898989)
-	var halves [2]reg.GPVirtual
-	for i := range halves {
-		v := e.YMM()
-		e.VPADDB(Mem{Base: e.text, Disp: 32 * i}, shift, v) // digits become -128 to -119
-		e.VPCMPGTB(most, v, v)
-		halves[i] = e.GP64()
-		e.VPMOVMSKB(v, halves[i].As32())
-	}
-	e.SHLQ(Imm(32), halves[1])
-	e.MOVQ(halves[0], e.marks)
-	e.ORQ(halves[1], e.marks)
-}
-
-// vector is 8 times a word, in a register.
-func (e *entryWriter) vector(name string, word uint32) reg.VecVirtual {
-	v, k := e.YMM(), U32(word)
-	e.VMOVDQU(e.words(name, 4, k, k, k, k, k, k, k, k), v)
-	return v
+// take takes the marks of the next bytes, 57 of them at least.
+func (e *entryWriter) take() {
+	shift := e.temp
+	e.MOVQ(e.text, shift)
+	e.SUBQ(e.param("text"), shift)
+	e.MOVQ(shift, e.marks)
+	e.ANDL(Imm(7), shift.As32())
+	e.SHRQ(Imm(3), e.marks)
+	e.ADDQ(e.param("marks"), e.marks)
+	e.SHRXQ(shift, Mem{Base: e.marks}, e.marks)
 }
 
 // next moves a position to the next mark.
@@ -192,8 +182,6 @@ func label(name string, i int) string { return fmt.Sprintf("%s%d", name, i) }
 // entry reads entry i of a block.
 func (e *entryWriter) entry(i int) {
 	ref := func(name string) LabelRef { return LabelRef(label(name, i)) }
-	e.CMPB(e.at(e.start, -1), Imm(' '))
-	e.JNE(LabelRef("done"))
 	e.next(e.colon)
 	e.next(e.point)
 	e.CMPB(e.at(e.colon, 0), Imm(':'))
@@ -301,4 +289,36 @@ func (e *entryWriter) results() {
 	e.Store(e.gaps, e.ReturnIndex(2))
 	e.VZEROUPPER()
 	e.RET()
+}
+
+// marks writes what marks the bytes that are no digits.
+func marks(g *generator) {
+	g.Function("markAVX")
+	g.Attributes(attr.NOSPLIT)
+	g.Pragma("noescape")
+	g.SignatureExpr("func(text *byte, n int, marks *uint64)")
+	g.Doc("markAVX sets the bits of bytes that are no digits, of n bytes, a positive multiple of 64.")
+	text, n, out := g.Load(g.Param("text"), g.GP64()), g.Load(g.Param("n"), g.GP64()), g.Load(g.Param("marks"), g.GP64())
+	shift, most := g.YMM(), g.YMM()
+	g.VMOVDQU(g.words("digits", 4, eightTimes(0x50505050)...), shift)
+	g.VMOVDQU(g.words("most", 4, eightTimes(0x89898989)...), most)
+	g.Label("block")
+	for i := range 2 {
+		v, half := g.YMM(), g.GP32()
+		g.VPADDB(Mem{Base: text, Disp: 32 * i}, shift, v) // digits become -128 to -119
+		g.VPCMPGTB(most, v, v)
+		g.VPMOVMSKB(v, half)
+		g.MOVL(half, Mem{Base: out, Disp: 4 * i})
+	}
+	g.ADDQ(Imm(64), text)
+	g.ADDQ(Imm(8), out)
+	g.SUBQ(Imm(64), n)
+	g.JG(LabelRef("block"))
+	g.VZEROUPPER()
+	g.RET()
+}
+
+func eightTimes(word uint32) []Constant {
+	k := U32(word)
+	return []Constant{k, k, k, k, k, k, k, k}
 }

@@ -4,7 +4,12 @@
 
 package scan
 
-// entriesAVX reads entries of the common form from text, of which at is the space before the first. It stops at anything else, behind room entries, and from end on, behind which it reads as far as reach. The indexes less base are ids, which must be below beyond. It returns the byte behind the last entry, how many they are, and gaps, below 0 if each id is above the one before it, the first above last.
+// markAVX sets the bits of bytes that are no digits, of n bytes, a positive multiple of 64.
 //
 //go:noescape
-func entriesAVX(text *byte, at int, end int, ids *int32, values *float32, room int, base uint64, beyond uint64, last int64) (next int, n int, gaps int64)
+func markAVX(text *byte, n int, marks *uint64)
+
+// entriesAVX reads entries of the common form from text, of which at is the space before the first and marks are those of markAVX. It stops at anything else, behind room entries, and behind end, from where on it reads as far as reach. The indexes less base are ids, which must be below beyond. It returns the byte behind the last entry, how many they are, and gaps, below 0 if each id is above the one before it, the first above last.
+//
+//go:noescape
+func entriesAVX(text *byte, marks *uint64, at int, end int, ids *int32, values *float32, room int, base uint64, beyond uint64, last int64) (next int, n int, gaps int64)

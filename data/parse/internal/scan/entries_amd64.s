@@ -4,21 +4,66 @@
 
 #include "textflag.h"
 
-// func entriesAVX(text *byte, at int, end int, ids *int32, values *float32, room int, base uint64, beyond uint64, last int64) (next int, n int, gaps int64)
-// Requires: AVX, AVX2, BMI
-TEXT ·entriesAVX(SB), NOSPLIT, $0-96
+// func markAVX(text *byte, n int, marks *uint64)
+// Requires: AVX, AVX2
+TEXT ·markAVX(SB), NOSPLIT, $0-24
+	MOVQ    text+0(FP), AX
+	MOVQ    n+8(FP), CX
+	MOVQ    marks+16(FP), DX
+	VMOVDQU digits<>+0(SB), Y0
+	VMOVDQU most<>+0(SB), Y1
+
+block:
+	VPADDB    (AX), Y0, Y2
+	VPCMPGTB  Y1, Y2, Y2
+	VPMOVMSKB Y2, BX
+	MOVL      BX, (DX)
+	VPADDB    32(AX), Y0, Y2
+	VPCMPGTB  Y1, Y2, Y2
+	VPMOVMSKB Y2, BX
+	MOVL      BX, 4(DX)
+	ADDQ      $0x40, AX
+	ADDQ      $0x08, DX
+	SUBQ      $0x40, CX
+	JG        block
+	VZEROUPPER
+	RET
+
+DATA digits<>+0(SB)/4, $0x50505050
+DATA digits<>+4(SB)/4, $0x50505050
+DATA digits<>+8(SB)/4, $0x50505050
+DATA digits<>+12(SB)/4, $0x50505050
+DATA digits<>+16(SB)/4, $0x50505050
+DATA digits<>+20(SB)/4, $0x50505050
+DATA digits<>+24(SB)/4, $0x50505050
+DATA digits<>+28(SB)/4, $0x50505050
+GLOBL digits<>(SB), RODATA|NOPTR, $32
+
+DATA most<>+0(SB)/4, $0x89898989
+DATA most<>+4(SB)/4, $0x89898989
+DATA most<>+8(SB)/4, $0x89898989
+DATA most<>+12(SB)/4, $0x89898989
+DATA most<>+16(SB)/4, $0x89898989
+DATA most<>+20(SB)/4, $0x89898989
+DATA most<>+24(SB)/4, $0x89898989
+DATA most<>+28(SB)/4, $0x89898989
+GLOBL most<>(SB), RODATA|NOPTR, $32
+
+// func entriesAVX(text *byte, marks *uint64, at int, end int, ids *int32, values *float32, room int, base uint64, beyond uint64, last int64) (next int, n int, gaps int64)
+// Requires: AVX, BMI, BMI2
+TEXT ·entriesAVX(SB), NOSPLIT, $0-104
 	MOVQ    text+0(FP), R11
-	MOVQ    ids+24(FP), R12
-	MOVQ    room+40(FP), R13
-	MOVQ    last+64(FP), R14
+	MOVQ    ids+32(FP), R12
+	MOVQ    room+48(FP), R13
+	MOVQ    last+72(FP), R14
 	MOVQ    $-1, R15
-	ADDQ    at+8(FP), R11
+	ADDQ    at+16(FP), R11
 	INCQ    R11
 	XORL    AX, AX
 	LEAQ    (R12)(R13*4), R13
-	MOVQ    values+32(FP), R10
+	MOVQ    values+40(FP), R10
 	SUBQ    R12, R10
-	MOVQ    R10, values+32(FP)
+	MOVQ    R10, values+40(FP)
 	LEAQ    entries<>+0(SB), DX
 	VMOVDQU zeros<>+0(SB), X1
 	VMOVDQU tens<>+0(SB), X2
@@ -28,44 +73,39 @@ TEXT ·entriesAVX(SB), NOSPLIT, $0-96
 	JAE     done
 
 block:
-	MOVQ      text+0(FP), CX
-	ADDQ      end+16(FP), CX
-	CMPQ      R11, CX
-	JHI       done
-	VMOVDQU   digits<>+0(SB), Y0
-	VMOVDQU   most<>+0(SB), Y5
-	VPADDB    (R11), Y0, Y6
-	VPCMPGTB  Y5, Y6, Y6
-	VPMOVMSKB Y6, CX
-	VPADDB    32(R11), Y0, Y0
-	VPCMPGTB  Y5, Y0, Y0
-	VPMOVMSKB Y0, BX
-	SHLQ      $0x20, BX
-	ORQ       BX, CX
-	CMPB      -1(R11)(AX*1), $0x20
-	JNE       done
-	TZCNTQ    CX, BX
-	BLSRQ     CX, CX
-	TZCNTQ    CX, SI
-	BLSRQ     CX, CX
-	CMPB      (R11)(BX*1), $0x3a
-	JNE       done
-	MOVQ      BX, R9
-	SUBQ      AX, R9
-	LEAQ      -1(R9), R10
-	CMPQ      R10, $0x07
-	JHI       done
-	VMOVQ     (R11)(AX*1), X0
-	VPSHUFB   584(DX)(R9*8), X0, X0
-	LEAQ      -1(SI), R8
-	SUBQ      BX, R8
-	CMPB      (R11)(SI*1), $0x2e
-	JNE       integer0
-	TZCNTQ    CX, DI
-	BLSRQ     CX, CX
-	NOTQ      SI
-	ADDQ      DI, SI
-	LEAQ      (R8)(SI*1), R9
+	MOVQ    text+0(FP), CX
+	ADDQ    end+24(FP), CX
+	CMPQ    R11, CX
+	JHI     done
+	MOVQ    R11, R10
+	SUBQ    text+0(FP), R10
+	MOVQ    R10, CX
+	ANDL    $0x07, R10
+	SHRQ    $0x03, CX
+	ADDQ    marks+8(FP), CX
+	SHRXQ   R10, (CX), CX
+	TZCNTQ  CX, BX
+	BLSRQ   CX, CX
+	TZCNTQ  CX, SI
+	BLSRQ   CX, CX
+	CMPB    (R11)(BX*1), $0x3a
+	JNE     done
+	MOVQ    BX, R9
+	SUBQ    AX, R9
+	LEAQ    -1(R9), R10
+	CMPQ    R10, $0x07
+	JHI     done
+	VMOVQ   (R11)(AX*1), X0
+	VPSHUFB 584(DX)(R9*8), X0, X0
+	LEAQ    -1(SI), R8
+	SUBQ    BX, R8
+	CMPB    (R11)(SI*1), $0x2e
+	JNE     integer0
+	TZCNTQ  CX, DI
+	BLSRQ   CX, CX
+	NOTQ    SI
+	ADDQ    DI, SI
+	LEAQ    (R8)(SI*1), R9
 
 value0:
 	LEAQ -1(R9), R10
@@ -89,8 +129,8 @@ store0:
 	VPMADDWD    X4, X5, X5
 	VMOVQ       X5, R10
 	SHRQ        $0x20, R10
-	SUBQ        base+48(FP), R10
-	CMPQ        R10, beyond+56(FP)
+	SUBQ        base+56(FP), R10
+	CMPQ        R10, beyond+64(FP)
 	JAE         done
 	SUBQ        R10, R14
 	ANDQ        R14, R15
@@ -99,14 +139,12 @@ store0:
 	VCVTDQ2PD   X5, X5
 	VDIVSD      656(DX)(SI*8), X5, X5
 	VCVTSD2SS   X5, X5, X5
-	MOVQ        values+32(FP), R10
+	MOVQ        values+40(FP), R10
 	VMOVSS      X5, (R12)(R10*1)
 	ADDQ        $0x04, R12
 	LEAQ        1(DI), AX
 	CMPQ        R12, R13
 	JAE         done
-	CMPB        -1(R11)(AX*1), $0x20
-	JNE         done
 	TZCNTQ      CX, BX
 	BLSRQ       CX, CX
 	TZCNTQ      CX, SI
@@ -152,8 +190,8 @@ store1:
 	VPMADDWD    X4, X5, X5
 	VMOVQ       X5, R10
 	SHRQ        $0x20, R10
-	SUBQ        base+48(FP), R10
-	CMPQ        R10, beyond+56(FP)
+	SUBQ        base+56(FP), R10
+	CMPQ        R10, beyond+64(FP)
 	JAE         done
 	SUBQ        R10, R14
 	ANDQ        R14, R15
@@ -162,14 +200,12 @@ store1:
 	VCVTDQ2PD   X5, X5
 	VDIVSD      656(DX)(SI*8), X5, X5
 	VCVTSD2SS   X5, X5, X5
-	MOVQ        values+32(FP), R10
+	MOVQ        values+40(FP), R10
 	VMOVSS      X5, (R12)(R10*1)
 	ADDQ        $0x04, R12
 	LEAQ        1(DI), AX
 	CMPQ        R12, R13
 	JAE         done
-	CMPB        -1(R11)(AX*1), $0x20
-	JNE         done
 	TZCNTQ      CX, BX
 	BLSRQ       CX, CX
 	TZCNTQ      CX, SI
@@ -215,8 +251,8 @@ store2:
 	VPMADDWD    X4, X5, X5
 	VMOVQ       X5, R10
 	SHRQ        $0x20, R10
-	SUBQ        base+48(FP), R10
-	CMPQ        R10, beyond+56(FP)
+	SUBQ        base+56(FP), R10
+	CMPQ        R10, beyond+64(FP)
 	JAE         done
 	SUBQ        R10, R14
 	ANDQ        R14, R15
@@ -225,7 +261,7 @@ store2:
 	VCVTDQ2PD   X5, X5
 	VDIVSD      656(DX)(SI*8), X5, X5
 	VCVTSD2SS   X5, X5, X5
-	MOVQ        values+32(FP), R10
+	MOVQ        values+40(FP), R10
 	VMOVSS      X5, (R12)(R10*1)
 	ADDQ        $0x04, R12
 	LEAQ        1(DI), AX
@@ -304,11 +340,11 @@ last2:
 done:
 	LEAQ -1(R11)(AX*1), AX
 	SUBQ text+0(FP), AX
-	MOVQ AX, next+72(FP)
-	SUBQ ids+24(FP), R12
+	MOVQ AX, next+80(FP)
+	SUBQ ids+32(FP), R12
 	SHRQ $0x02, R12
-	MOVQ R12, n+80(FP)
-	MOVQ R15, gaps+88(FP)
+	MOVQ R12, n+88(FP)
+	MOVQ R15, gaps+96(FP)
 	VZEROUPPER
 	RET
 
@@ -429,23 +465,3 @@ DATA big<>+4(SB)/4, $0x00012710
 DATA big<>+8(SB)/4, $0x00012710
 DATA big<>+12(SB)/4, $0x00012710
 GLOBL big<>(SB), RODATA|NOPTR, $16
-
-DATA digits<>+0(SB)/4, $0x50505050
-DATA digits<>+4(SB)/4, $0x50505050
-DATA digits<>+8(SB)/4, $0x50505050
-DATA digits<>+12(SB)/4, $0x50505050
-DATA digits<>+16(SB)/4, $0x50505050
-DATA digits<>+20(SB)/4, $0x50505050
-DATA digits<>+24(SB)/4, $0x50505050
-DATA digits<>+28(SB)/4, $0x50505050
-GLOBL digits<>(SB), RODATA|NOPTR, $32
-
-DATA most<>+0(SB)/4, $0x89898989
-DATA most<>+4(SB)/4, $0x89898989
-DATA most<>+8(SB)/4, $0x89898989
-DATA most<>+12(SB)/4, $0x89898989
-DATA most<>+16(SB)/4, $0x89898989
-DATA most<>+20(SB)/4, $0x89898989
-DATA most<>+24(SB)/4, $0x89898989
-DATA most<>+28(SB)/4, $0x89898989
-GLOBL most<>(SB), RODATA|NOPTR, $32

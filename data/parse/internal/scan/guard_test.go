@@ -35,6 +35,6 @@ func TestEntriesGuarded(t *testing.T) {
 		text := line(r, 1+r.IntN(30))
 		at := len(page) - len(text)
 		copy(page[at:], text)
-		check(t, page[at:], 0, 40, Indexes{0, 1e8}, -1)
+		check(t, page[at:], 0, 40, &Entries{Base: 0, Beyond: 1e8}, -1)
 	}
 }

@@ -21,7 +21,7 @@ type entry struct {
 }
 
 // read reads the entry that begins with the space at i, carefully.
-func read(text []byte, i int, x Indexes) (e entry, ok bool) {
+func read(text []byte, i int, x *Entries) (e entry, ok bool) {
 	end := i + 1
 	for end < len(text) && text[end] > ' ' {
 		end++
@@ -34,12 +34,12 @@ func read(text []byte, i int, x Indexes) (e entry, ok bool) {
 }
 
 // check holds what Entries takes against careful reading, and returns how much it is.
-func check(t testing.TB, text []byte, at, room int, x Indexes, last int64) (next, n int) {
+func check(t testing.TB, text []byte, at, room int, x *Entries, last int64) (next, n int) {
 	t.Helper()
 	const guard = 12345
 	ids, values := make([]int32, room+1), make([]float32, room+1)
 	ids[room], values[room] = guard, guard
-	next, n, ascending := Entries(text, at, ids[:room], values[:room], x, last)
+	next, n, ascending := x.Read(text, at, ids[:room], values[:room], last)
 	if ids[room] != guard || values[room] != guard || n > room {
 		t.Fatalf("%q from %d: %d entries, room for %d", text, at, n, room)
 	}
@@ -101,9 +101,13 @@ func TestEntriesTakes(t *testing.T) {
 		want := r.IntN(20)
 		text := line(r, want)
 		end := len(text)
-		text = append(append(text, "\r\n\t"[r.IntN(3)]), make([]byte, reach)...)
-		if next, n := check(t, text, 0, 20, Indexes{0, 1e8}, -1); want > 0 && (n != want || next != end) {
-			t.Fatalf("%q: %d entries to %d, want %d to %d", text[:end], n, next, want, end)
+		text = append(append(text, "\r\n\t"[r.IntN(3)]), make([]byte, 2*reach)...)
+		taken, next := 0, 0
+		for x, n := (&Entries{Beyond: 1e8}), 1; n > 0 && next < end; taken += n {
+			next, n = check(t, text, next, 20, x, -1)
+		}
+		if taken != want || next != end {
+			t.Fatalf("%q: %d entries to %d, want %d to %d", text[:end], taken, next, want, end)
 		}
 	}
 }
@@ -123,7 +127,7 @@ func TestEntriesMutated(t *testing.T) {
 			at = r.IntN(len(text))
 		}
 		text = text[:len(text)-r.IntN(90)]
-		x := Indexes{Base: uint64(r.IntN(2)), Beyond: uint64(1) << r.IntN(28)}
+		x := &Entries{Base: uint64(r.IntN(2)), Beyond: uint64(1) << r.IntN(28)}
 		check(t, slices.Clip(text), min(at, len(text)-1), r.IntN(14), x, int64(r.IntN(3)-1))
 	}
 }
@@ -139,8 +143,8 @@ func TestEntriesRounds(t *testing.T) {
 		if len(s) > 9 && s[0] != '0' {
 			s = s[:9]
 		}
-		text := append([]byte(" 7:"+s+"\n"), make([]byte, reach)...)
-		if _, n := check(t, text, 0, 1, Indexes{1, 10}, -1); n != 1 {
+		text := append([]byte(" 7:"+s+"\n"), make([]byte, 2*reach)...)
+		if _, n := check(t, text, 0, 1, &Entries{Base: 1, Beyond: 10}, -1); n != 1 {
 			t.Fatalf("%q was not taken", s)
 		}
 	}
