@@ -114,7 +114,7 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		if p.vectors {
 			var n int
 			var up bool
-			i, n, up = p.Entries.Read(text, i, ids[k:], values[k:], last)
+			i, n, up = p.Read(text, i, ids[k:], values[k:], last)
 			if k += n; n > 0 {
 				last, ascending = int64(ids[k-1]), ascending && up
 			}
