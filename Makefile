@@ -30,7 +30,7 @@ test: ## what the README says: all tests
 	$(GO) test ./...
 
 fallback: ## all tests that compute, without assembly, as on machines that have none
-	$(GO) test -tags noasm ./compute/... ./optim/... ./exec ./model ./bench ./train
+	$(GO) test -tags noasm ./compute/... ./optim/... ./data/parse/... ./exec ./model ./bench ./train
 
 race: ## all tests under the race detector, shuffled
 	$(GO) test -race -shuffle=on ./...

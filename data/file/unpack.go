@@ -15,7 +15,7 @@ import (
 
 const (
 	// readBytes is what is read from a file at once.
-	readBytes = 256 << 10
+	readBytes = 128 << 10
 	// windowMax is the largest window of zstd, what the zstd program itself
 	// accepts unless told otherwise (zstd --ultra --long=27).
 	windowMax = 128 << 20

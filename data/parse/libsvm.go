@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/gangline/gangline/data/parse/internal/scan"
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/number"
 )
@@ -45,9 +46,9 @@ func LibsvmSpecs(features int) []rows.ColumnSpec {
 // once a row. Blank lines and comments hold no row.
 type libsvm struct {
 	LibsvmOptions
-	base    uint64 // the smallest index: 1, or 0
-	beyond  uint64 // the first id that is too large
-	most    int32  // largest id seen
+	scan.Entries
+	vectors bool  // common entries are read by package scan
+	most    int32 // largest id seen
 	scratch []int32
 	tens    *number.Powers
 	columns []rows.ColumnSpec // Dim is not known before the end
@@ -55,12 +56,15 @@ type libsvm struct {
 
 // Libsvm reads libsvm lines. file is the name that errors give.
 func Libsvm(file string, in io.Reader, o LibsvmOptions) *Reader {
-	p := &libsvm{LibsvmOptions: o, base: 1, beyond: UndeclaredMax, most: -1, tens: number.NewPowers(), columns: LibsvmSpecs(o.Features)}
+	p := &libsvm{
+		LibsvmOptions: o, Entries: scan.Entries{Base: 1, Beyond: UndeclaredMax}, vectors: scan.Here(), most: -1,
+		tens: number.NewPowers(), columns: LibsvmSpecs(o.Features),
+	}
 	if o.ZeroBased {
-		p.base = 0
+		p.Base = 0
 	}
 	if o.Features > 0 {
-		p.beyond = uint64(o.Features)
+		p.Beyond = uint64(o.Features)
 	}
 	return newReader(file, in, p)
 }
@@ -74,6 +78,7 @@ func (p *libsvm) specs() []rows.ColumnSpec {
 
 // scan implements parser.
 func (p *libsvm) scan(b *rows.Block, text []byte, at, end, n int) (next, appended int) {
+	p.Begin()
 	for appended < n && at < end {
 		label, i, ok := p.scanLabel(text, at)
 		if !ok {
@@ -114,6 +119,17 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 	ids, values := x.IDs[:cap(x.IDs)], x.Values[:cap(x.Values)]
 	k, last, ascending := start, int64(-1), true
 	for text[i] == ' ' {
+		if p.vectors {
+			var n int
+			var up bool
+			i, n, up = p.Read(text, i, ids[k:], values[k:], last)
+			if k += n; n > 0 {
+				last, ascending = int64(ids[k-1]), ascending && up
+			}
+			if text[i] != ' ' {
+				break
+			}
+		}
 		i++
 		w := number.Word(text, i)
 		n := number.First(number.NonDigits(w))
@@ -125,8 +141,8 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 			index, n = number.Digits(text, i)
 		}
 		i += n
-		id := index - p.base
-		if text[i] != ':' || id >= p.beyond || n > 15 {
+		id := index - p.Base
+		if text[i] != ':' || id >= p.Beyond || n > 15 {
 			return 0, false
 		}
 		i++
@@ -166,15 +182,21 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 	if text[i] != '\n' {
 		return 0, false
 	}
-	if !ascending && p.twice(ids[start:k]) >= 0 {
-		return 0, false
+	return i + 1, p.admit(ids[start:k], ascending)
+}
+
+// admit tells whether no id of a row stands there twice, and notes the largest.
+func (p *libsvm) admit(ids []int32, ascending bool) bool {
+	switch {
+	case len(ids) == 0:
+	case ascending:
+		p.most = max(p.most, ids[len(ids)-1])
+	case p.twice(ids) >= 0:
+		return false
+	default:
+		p.most = max(p.most, slices.Max(ids))
 	}
-	if ascending {
-		p.most = max(p.most, int32(last))
-	} else {
-		p.most = max(p.most, slices.Max(ids[start:k]))
-	}
-	return i + 1, true
+	return true
 }
 
 // scanValue reads a number of any form, up to a space or line end.
@@ -249,7 +271,7 @@ func (p *libsvm) entries(x *rows.Packed, line []byte) *fault {
 	}
 	if i := p.twice(x.IDs[start:]); i >= 0 {
 		id := x.IDs[start+i]
-		return &fault{fmt.Sprintf("entry %d", i+1), fmt.Sprintf("index %d stands twice in the row", uint64(id)+p.base)}
+		return &fault{fmt.Sprintf("entry %d", i+1), fmt.Sprintf("index %d stands twice in the row", uint64(id)+p.Base)}
 	}
 	return nil
 }
@@ -273,7 +295,7 @@ func (p *libsvm) index(s []byte) (id int32, reason string) {
 	if !ok {
 		return 0, fmt.Sprintf("index %s is not a whole number", quote(s))
 	}
-	base := int64(p.base)
+	base := int64(p.Base)
 	if v < base {
 		hint := ""
 		if v == 0 {

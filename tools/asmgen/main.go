@@ -1,5 +1,6 @@
-// Asmgen writes the assembly of compute/native/internal/kernel and
-// optim/internal/vector, for amd64 with AVX2 and FMA. Run it by go generate there.
+// Asmgen writes the assembly of compute/native/internal/kernel,
+// optim/internal/vector and data/parse/internal/scan, for amd64 with AVX2 and FMA or
+// BMI1. Run it by go generate there.
 //
 // Each family of kernels is one file here and one pair of files there: the
 // assembly and the Go declarations of it. What is generated is committed, so
@@ -49,6 +50,7 @@ var packages = map[string][]family{
 		{"columns", columns},
 	},
 	"vector": {{"update", updates}},
+	"scan":   {{"entries", entries}},
 }
 
 func main() {

@@ -1,0 +1,5 @@
+//go:build !noasm
+
+package scan
+
+const haveAssembly = true
