@@ -196,7 +196,7 @@ func (b *builder[T]) dotRows(c *compute.Call, out []T, step, lo, hi, worker int)
 	for i := lo; i < hi; i++ {
 		x := kernel.Matrix[T]{Data: tensor.Data[T](c.In[0])[i*f*d : (i+1)*f*d], Row: d, Col: 1}
 		w.product.Multiply(w.a, f, x, transposed(x), 0, f, 0, f, d)
-		upper(out[i*step:i*step+pairsOf(f)], w.a, f)
+		kernel.Upper(out[i*step:i*step+pairsOf(f)], w.a, f)
 	}
 }
 
@@ -209,27 +209,7 @@ func (b *builder[T]) dotGradRows(c *compute.Call, dy []T, step, lo, hi, worker i
 	g := kernel.Matrix[T]{Data: w.a, Row: f, Col: 1}
 	for i := lo; i < hi; i++ {
 		x := kernel.Matrix[T]{Data: tensor.Data[T](c.In[0])[i*f*d : (i+1)*f*d], Row: d, Col: 1}
-		symmetric(w.a, dy[i*step:i*step+pairsOf(f)], f)
+		kernel.Symmetric(w.a, dy[i*step:i*step+pairsOf(f)], f)
 		w.product.Multiply(tensor.Data[T](c.Out)[i*f*d:(i+1)*f*d], d, g, x, 0, f, 0, d, f)
-	}
-}
-
-// upper copies the elements of a matrix above its diagonal, row by row.
-func upper[T tensor.Float](pairs, matrix []T, f int) {
-	for i := range f {
-		pairs = pairs[copy(pairs, matrix[i*f+i+1:(i+1)*f]):]
-	}
-}
-
-// symmetric is the other way round, to both sides of a diagonal of 0.
-func symmetric[T tensor.Float](matrix, pairs []T, f int) {
-	for i := range f {
-		row := pairs[:f-1-i]
-		pairs = pairs[len(row):]
-		matrix[i*f+i] = 0
-		copy(matrix[i*f+i+1:], row)
-		for j, v := range row {
-			matrix[(i+1+j)*f+i] = v
-		}
 	}
 }

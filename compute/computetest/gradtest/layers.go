@@ -2,6 +2,7 @@ package gradtest
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
@@ -20,7 +21,7 @@ type node = graph.Node
 // layers are all differentiable operators that work on a batch. What is not
 // smooth is met in one point with probability 0.
 func layers() []layer {
-	v := func(g *graph.Graph, name string, shape ...int) *node { return g.Variable(name, graph.Init{}, shape...) }
+	v := func(g *graph.Graph, shape ...int) *node { return g.Variable("d", graph.Init{}, shape...) }
 	all := []layer{
 		{"scale", 4, func(g *graph.Graph, h *node) *node { return g.Scale(h, -1.5) }},
 		{"relu", 4, (*graph.Graph).Relu},
@@ -47,11 +48,19 @@ func layers() []layer {
 		{"silu", 7, (*graph.Graph).Silu},
 		{"softplus", 7, (*graph.Graph).Softplus},
 		{"neg", 3, (*graph.Graph).Neg},
-		{"div", 3, func(g *graph.Graph, h *node) *node { return g.Div(h, g.Add(g.Square(v(g, "d", 3)), g.Const(.5))) }},
-		{"div/first", 3, func(g *graph.Graph, h *node) *node { return g.Div(v(g, "d"), g.Exp(h)) }},
-		{"maximum", 3, func(g *graph.Graph, h *node) *node { return g.Maximum(h, v(g, "d", 3)) }},
-		{"minimum", 3, func(g *graph.Graph, h *node) *node { return g.Minimum(v(g, "d", 2, 1, 1), h) }},
-		{"where", 3, func(g *graph.Graph, h *node) *node { return g.Where(g.Less(h, g.Const(.1)), v(g, "d", 3), g.Square(h)) }},
+		{"div", 3, func(g *graph.Graph, h *node) *node { return g.Div(h, g.Add(g.Square(v(g, 3)), g.Const(.5))) }},
+		{"div/first", 3, func(g *graph.Graph, h *node) *node { return g.Div(v(g), g.Exp(h)) }},
+		{"maximum", 3, func(g *graph.Graph, h *node) *node { return g.Maximum(h, v(g, 3)) }},
+		{"minimum", 3, func(g *graph.Graph, h *node) *node { return g.Minimum(v(g, 2, 1, 1), h) }},
+		{"where", 3, func(g *graph.Graph, h *node) *node { return g.Where(g.Less(h, g.Const(.1)), v(g, 3), g.Square(h)) }},
+	}
+	return slices.Concat(all, shapeLayers(), imageLayers(), productLayers())
+}
+
+// shapeLayers are those that repeat, move, cut, or reduce along an axis.
+func shapeLayers() []layer {
+	v := func(g *graph.Graph, name string, shape ...int) *node { return g.Variable(name, graph.Init{}, shape...) }
+	return []layer{
 		{"sub/both", 4, func(g *graph.Graph, h *node) *node { return g.Sub(g.SumAxis(h, -1, true), v(g, "d", 3)) }},
 		{"add/first", 4, func(g *graph.Graph, h *node) *node { return g.Add(v(g, "d", 4), h) }},
 		{"mul/outer", 6, func(g *graph.Graph, h *node) *node {
@@ -80,6 +89,13 @@ func layers() []layer {
 		{"rmsnorm", 5, func(g *graph.Graph, h *node) *node { return g.RMSNorm(h, v(g, "gain", 5), .1) }},
 		{"dropout", 5, func(g *graph.Graph, h *node) *node { return g.Dropout(h, .4, 3) }},
 		{"dropout/rows", 6, func(g *graph.Graph, h *node) *node { return g.Dropout(g.Reshape(h, -1, 2, 3), .5, 4) }},
+	}
+}
+
+// imageLayers are those of images, of texts and of features that meet.
+func imageLayers() []layer {
+	v := func(g *graph.Graph, name string, shape ...int) *node { return g.Variable(name, graph.Init{}, shape...) }
+	return []layer{
 		{"conv2d", 24, func(g *graph.Graph, h *node) *node {
 			return g.Conv2D(g.Reshape(h, -1, 2, 3, 4), v(g, "k", 3, 2, 2, 3), 1, 0)
 		}},
@@ -104,7 +120,6 @@ func layers() []layer {
 			return g.Mul(g.SumAxis(h, 1, false), g.SumAxis(g.MeanBag(v(g, "rows", 6, 2), x.IDs(), x.Offsets(), x.Weights()), 1, false))
 		}},
 	}
-	return append(all, productLayers()...)
 }
 
 // productLayers are batched products: transposed or not, shared or not.

@@ -9,13 +9,13 @@ func scheduleFaults() []fault {
 			name: "the ring's second half starts at the wrong chunk",
 			harm: "Workers end with partial sums of some chunks.",
 			file: "collective/schedule.go", by: proved,
-			old: "append(ringSteps(n, i, -1, Reduce), ringSteps(n, i, 0, Copy)...)", new: "append(ringSteps(n, i, -1, Reduce), ringSteps(n, i, -1, Copy)...)",
+			old: "append(ringSteps(n, i, -1, Add), ringSteps(n, i, 0, Copy)...)", new: "append(ringSteps(n, i, -1, Add), ringSteps(n, i, -1, Copy)...)",
 		},
 		{
 			name: "a broadcast over no power of two leaves out the last ranks",
 			harm: "Some ranks start from other parameters.",
-			file: "collective/schedule.go", by: proved,
-			old: "for i := range min(d, n-d) {", new: "for i := range min(d, max(0, n-2*d)) {",
+			file: "collective/rooted.go", by: proved,
+			old: "d *= 2 {\n\t\tfor i := range min(d, n-d) {", new: "d *= 2 {\n\t\tfor i := range min(d, max(0, n-2*d)) {",
 		},
 		{
 			name: "chunks lose the elements that do not divide evenly",
@@ -27,7 +27,7 @@ func scheduleFaults() []fault {
 			name: "float64 is copied where it should be added",
 			harm: "An all-reduce gives one rank's gradient for the sum.",
 			file: "collective/run.go", by: runner,
-			old: "m.sum = st.Action == Reduce", new: "m.sum = st.Action == Reduce && r.dtype == tensor.F32",
+			old: "m.sum = st.Action == Add", new: "m.sum = st.Action == Add && r.dtype == tensor.F32",
 		},
 		{
 			name: "pieces end when one side has nothing left to send",
