@@ -9,6 +9,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/compute/computetest"
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
 	"github.com/gangline/gangline/graph"
@@ -90,6 +92,20 @@ func TestThreadsDoNotChangeBits(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestThreadsDoNotChangeBitsOfAnyOperator runs every operator and rule alone with
+// several numbers of threads.
+func TestThreadsDoNotChangeBitsOfAnyOperator(t *testing.T) {
+	for name, base := range map[string][]native.Option{"fast": nil, "fallback": {native.Fallback()}} {
+		t.Run(name, func(t *testing.T) {
+			var all []compute.Backend
+			for _, n := range []int{1, 3} {
+				all = append(all, native.New(append([]native.Option{native.Threads(n)}, base...)...))
+			}
+			computetest.RunSame(t, []tensor.DType{tensor.F32, tensor.F64}, all...)
+		})
 	}
 }
 
