@@ -53,28 +53,16 @@ func (p *Permutation) At(x uint64) uint64 {
 }
 
 // Append appends the images of lo to hi, which is at most n: At without its
-// division, for two at a time, as each alone is a chain of multiplications that
-// wait for each other.
+// division.
 func (p *Permutation) Append(dst []int, lo, hi uint64) []int {
-	l, r := lo/p.b, lo%p.b
-	for ; lo < hi; lo += 2 {
-		l1, r1 := l, r+1
-		if r1 == p.b {
-			l1, r1 = l+1, 0
-		}
-		x, y := p.both(l, r, l1, r1)
+	for l, r := lo/p.b, lo%p.b; lo < hi; lo++ {
+		x := p.pass(l, r)
 		if x >= p.n {
 			x = p.At(x)
 		}
 		dst = append(dst, int(x))
-		if lo+1 < hi {
-			if y >= p.n {
-				y = p.At(y)
-			}
-			dst = append(dst, int(y))
-		}
-		if l, r = l1, r1+1; r == p.b {
-			l, r = l1+1, 0
+		if r++; r == p.b {
+			l, r = l+1, 0
 		}
 	}
 	return dst
@@ -87,18 +75,6 @@ func (p *Permutation) pass(l, r uint64) uint64 {
 		r = addMod(r, mix.Mix(l^p.keys[i+1]), p.b)
 	}
 	return l*p.b + r
-}
-
-// both is pass for two positions.
-func (p *Permutation) both(l0, r0, l1, r1 uint64) (x0, x1 uint64) {
-	for i := 0; i < rounds; i += 2 {
-		k, m := p.keys[i], p.keys[i+1]
-		h0, h1 := mix.Mix(r0^k), mix.Mix(r1^k)
-		l0, l1 = addMod(l0, h0, p.a), addMod(l1, h1, p.a)
-		h0, h1 = mix.Mix(l0^m), mix.Mix(l1^m)
-		r0, r1 = addMod(r0, h0, p.b), addMod(r1, h1, p.b)
-	}
-	return l0*p.b + r0, l1*p.b + r1
 }
 
 // from is the inverse of At: the position whose image is y, which must be below n.
