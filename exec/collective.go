@@ -139,7 +139,13 @@ func (b *binder) rows(t *plan.Task, io operands, party collective.Party) (op, er
 	if t.In[0] == t.Out[0] || t.In[1] == t.Out[1] {
 		return nil, errors.New("rows cannot be summed in place")
 	}
-	sum, err := collective.NewRows(party, in.DType, in.Shape[1])
+	table := 0 // of a size that is not known
+	if in.State != plan.NoState {
+		if v := &b.e.cfg.Plan.Values[in.State]; len(v.Shape) == 2 && v.Shape.Static() {
+			table = v.Shape[0]
+		}
+	}
+	sum, err := collective.NewRows(party, in.DType, in.Shape[1], table)
 	return &rows{operands: io, sum: sum}, err
 }
 
