@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,8 +17,9 @@ import (
 
 const (
 	spinDefault = 50 * time.Microsecond
-	lookAtClock = 64 // looks between two looks at the clock
-	yields      = 4  // where there is no core to spare
+	politeAfter = 3 * time.Microsecond // of spinning, the peer may be waiting for this very core
+	lookAtClock = 64                   // looks between two looks at the clock
+	yields      = 4                    // where there is no core to spare
 	linger      = time.Second
 )
 
@@ -139,7 +139,10 @@ func (g *Group) watch(in, out body, begin time.Time) bool {
 		return false
 	}
 	sockets := needsPoll(in) || needsPoll(out)
-	for time.Since(begin) < g.spin {
+	for waited := time.Duration(0); waited < g.spin; waited = time.Since(begin) {
+		if waited > politeAfter {
+			yield()
+		}
 		if sockets {
 			if g.poll(0, in, out) {
 				return true
@@ -151,7 +154,6 @@ func (g *Group) watch(in, out body, begin time.Time) bool {
 				return true
 			}
 		}
-		runtime.Gosched()
 	}
 	return false
 }
