@@ -27,6 +27,7 @@ const (
 type Group struct {
 	cfg     Config
 	spin    time.Duration // 0 is not to spin
+	slice   time.Duration // of sleep
 	bodies  []body        // of the members but this one, in their order
 	byRank  map[int]body
 	polled  []unix.PollFd // one for each of bodies
@@ -165,7 +166,7 @@ func needsPoll(b body) bool {
 
 // doze sleeps until something happens, for one slice at most.
 func (g *Group) doze(ctx context.Context, in, out body) bool {
-	wait := slice
+	wait := g.slice
 	if end, ok := ctx.Deadline(); ok {
 		wait = max(0, min(wait, time.Until(end)+time.Millisecond-1))
 	}
@@ -288,7 +289,7 @@ func (g *Group) drain(deadline time.Time) {
 
 // newGroup takes over the bodies, in the order of the members.
 func newGroup(cfg Config, spin time.Duration, bodies []body) *Group {
-	g := &Group{cfg: cfg, spin: spin, bodies: bodies, byRank: map[int]body{}, polled: make([]unix.PollFd, len(bodies))}
+	g := &Group{cfg: cfg, spin: spin, slice: sliceDefault, bodies: bodies, byRank: map[int]body{}, polled: make([]unix.PollFd, len(bodies))}
 	now := time.Now().UnixNano()
 	for _, b := range bodies {
 		l := b.base()

@@ -83,7 +83,7 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = e.Close()
-	work := map[string]func(context.Context, transport.Streams, int) error{"echo": echo, "sink": sink}[args[2]]
+	work := map[string]func(context.Context, transport.Streams, int) error{"echo": echo, "sink": sink, "speak": speak}[args[2]]
 	if err := work(t.Context(), s, size); !errors.Is(err, transport.ErrPeerClosed) {
 		t.Error(err)
 	}
@@ -102,6 +102,18 @@ func echo(ctx context.Context, s transport.Streams, size int) error {
 			return err
 		}
 	}
+}
+
+// speak sends size bytes and then waits.
+func speak(ctx context.Context, s transport.Streams, size int) error {
+	buf := make([]byte, size)
+	for i := range buf {
+		buf[i] = byte(i)
+	}
+	if err := writeFull(ctx, s, 0, buf); err != nil {
+		return err
+	}
+	return readFull(ctx, s, 0, buf)
 }
 
 // sink reads size bytes and answers with one.
