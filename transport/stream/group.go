@@ -139,15 +139,16 @@ func (g *Group) watch(in, out body, begin time.Time) bool {
 		}
 		return false
 	}
-	sockets := needsPoll(in) || needsPoll(out)
+	from, _ := in.(*socket)
+	sockets := needsPoll(out)
 	for waited := time.Duration(0); waited < g.spin; waited = time.Since(begin) {
 		if waited > politeAfter {
 			yield()
 		}
-		if sockets {
-			if g.poll(0, in, out) {
-				return true
-			}
+		if sockets && g.poll(0, in, out) || from != nil && from.try() {
+			return true
+		}
+		if sockets || from != nil {
 			continue
 		}
 		for range lookAtClock {
