@@ -74,10 +74,10 @@ func NewAllToAll(p Party, d tensor.DType, give, take []int, o ...Options) (*AllT
 		if elems < 0 {
 			return nil, fmt.Errorf("collective: all-to-all of %d elements", elems)
 		}
-		switch {
-		case c == p.Index:
+		switch c {
+		case p.Index:
 			a.self[0] = end
-		case c == n+p.Index:
+		case n + p.Index:
 			a.self[1] = end - a.in*d.Size()
 		}
 		if c < n {

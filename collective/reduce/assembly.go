@@ -20,74 +20,54 @@ func assembly(op Op, d tensor.DType) assembled {
 	if !haveAssembly || !cpu.X86.HasAVX2 || d == tensor.F16 && !cpu.X86.HasF16C {
 		return assembled{}
 	}
+	var by [4]assembled // by operation, as far as Prod
 	switch d {
 	case tensor.F32:
-		switch op {
-		case Sum, Mean:
-			return assembled{sumF32AVX, sumF32TwiceAVX, scaleF32AVX}
-		case Prod:
-			return assembled{prodF32AVX, prodF32TwiceAVX, scaleF32AVX}
-		case Min:
-			return assembled{minF32AVX, minF32TwiceAVX, scaleF32AVX}
-		case Max:
-			return assembled{maxF32AVX, maxF32TwiceAVX, scaleF32AVX}
+		by = [...]assembled{
+			{sumF32AVX, sumF32TwiceAVX, scaleF32AVX},
+			{minF32AVX, minF32TwiceAVX, scaleF32AVX},
+			{maxF32AVX, maxF32TwiceAVX, scaleF32AVX},
+			{prodF32AVX, prodF32TwiceAVX, scaleF32AVX},
 		}
 	case tensor.F64:
-		switch op {
-		case Sum, Mean:
-			return assembled{sumF64AVX, sumF64TwiceAVX, scaleF64AVX}
-		case Prod:
-			return assembled{prodF64AVX, prodF64TwiceAVX, scaleF64AVX}
-		case Min:
-			return assembled{minF64AVX, minF64TwiceAVX, scaleF64AVX}
-		case Max:
-			return assembled{maxF64AVX, maxF64TwiceAVX, scaleF64AVX}
+		by = [...]assembled{
+			{sumF64AVX, sumF64TwiceAVX, scaleF64AVX},
+			{minF64AVX, minF64TwiceAVX, scaleF64AVX},
+			{maxF64AVX, maxF64TwiceAVX, scaleF64AVX},
+			{prodF64AVX, prodF64TwiceAVX, scaleF64AVX},
 		}
 	case tensor.BF16:
-		switch op {
-		case Sum, Mean:
-			return assembled{sumBF16AVX, sumBF16TwiceAVX, scaleBF16AVX}
-		case Prod:
-			return assembled{prodBF16AVX, prodBF16TwiceAVX, scaleBF16AVX}
-		case Min:
-			return assembled{minBF16AVX, minBF16TwiceAVX, scaleBF16AVX}
-		case Max:
-			return assembled{maxBF16AVX, maxBF16TwiceAVX, scaleBF16AVX}
+		by = [...]assembled{
+			{sumBF16AVX, sumBF16TwiceAVX, scaleBF16AVX},
+			{minBF16AVX, minBF16TwiceAVX, scaleBF16AVX},
+			{maxBF16AVX, maxBF16TwiceAVX, scaleBF16AVX},
+			{prodBF16AVX, prodBF16TwiceAVX, scaleBF16AVX},
 		}
 	case tensor.F16:
-		switch op {
-		case Sum, Mean:
-			return assembled{sumF16AVX, sumF16TwiceAVX, scaleF16AVX}
-		case Prod:
-			return assembled{prodF16AVX, prodF16TwiceAVX, scaleF16AVX}
-		case Min:
-			return assembled{minF16AVX, minF16TwiceAVX, scaleF16AVX}
-		case Max:
-			return assembled{maxF16AVX, maxF16TwiceAVX, scaleF16AVX}
+		by = [...]assembled{
+			{sumF16AVX, sumF16TwiceAVX, scaleF16AVX},
+			{minF16AVX, minF16TwiceAVX, scaleF16AVX},
+			{maxF16AVX, maxF16TwiceAVX, scaleF16AVX},
+			{prodF16AVX, prodF16TwiceAVX, scaleF16AVX},
 		}
 	case tensor.I32:
-		switch op {
-		case Sum, Mean:
-			return assembled{sumI32AVX, sumI32TwiceAVX, nil}
-		case Prod:
-			return assembled{prodI32AVX, prodI32TwiceAVX, nil}
-		case Min:
-			return assembled{minI32AVX, minI32TwiceAVX, nil}
-		case Max:
-			return assembled{maxI32AVX, maxI32TwiceAVX, nil}
+		by = [...]assembled{
+			{sumI32AVX, sumI32TwiceAVX, nil},
+			{minI32AVX, minI32TwiceAVX, nil},
+			{maxI32AVX, maxI32TwiceAVX, nil},
+			{prodI32AVX, prodI32TwiceAVX, nil},
 		}
 	case tensor.I64:
-		switch op {
-		case Sum, Mean:
-			return assembled{sumI64AVX, sumI64TwiceAVX, nil}
-		case Prod:
-			return assembled{prodI64AVX, prodI64TwiceAVX, nil}
-		case Min:
-			return assembled{minI64AVX, minI64TwiceAVX, nil}
-		case Max:
-			return assembled{maxI64AVX, maxI64TwiceAVX, nil}
+		by = [...]assembled{
+			{sumI64AVX, sumI64TwiceAVX, nil},
+			{minI64AVX, minI64TwiceAVX, nil},
+			{maxI64AVX, maxI64TwiceAVX, nil},
+			{prodI64AVX, prodI64TwiceAVX, nil},
 		}
 	case tensor.Invalid:
 	}
-	return assembled{}
+	if op == Mean {
+		op = Sum
+	}
+	return by[op]
 }

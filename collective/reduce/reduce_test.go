@@ -84,7 +84,7 @@ func (f format) round(x *big.Float) uint64 {
 
 // obvious is what an operation is to be, bit by bit. anyNaN says that every NaN is right.
 func obvious(op reduce.Op, d tensor.DType, a, b uint64) (want uint64, anyNaN bool) {
-	switch d {
+	switch d { //nolint:exhaustive // floats come below
 	case tensor.I32:
 		return uint64(uint32(whole(op, int64(int32(a)), int64(int32(b))))), false
 	case tensor.I64:
@@ -134,7 +134,7 @@ func obvious(op reduce.Op, d tensor.DType, a, b uint64) (want uint64, anyNaN boo
 }
 
 func whole(op reduce.Op, a, b int64) int64 {
-	switch op {
+	switch op { //nolint:exhaustive // Max comes below, Mean nowhere
 	case reduce.Sum:
 		return a + b
 	case reduce.Prod:

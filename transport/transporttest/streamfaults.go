@@ -39,10 +39,10 @@ func untilError(ctx context.Context, s transport.Streams, peer int) (int, error)
 	}
 }
 
-// writeUntilError writes to peer until an error.
-func writeUntilError(ctx context.Context, s transport.Streams, peer int) error {
+// writeUntilError writes to rank 1 until an error.
+func writeUntilError(ctx context.Context, s transport.Streams) error {
 	for buf := make([]byte, 10_000); ; {
-		if err := writeAll(ctx, s, peer, buf); err != nil {
+		if err := writeAll(ctx, s, 1, buf); err != nil {
 			return err
 		}
 	}
@@ -64,8 +64,8 @@ func testStreamPeerCloses(t *testing.T, s []transport.Streams) {
 	}
 	_, err := s[0].To(1).Peek()
 	wantStream(t, err, 0, 1, transport.ErrPeerClosed)
-	wantStream(t, writeUntilError(ctx, s[0], 1), 0, 1, transport.ErrPeerClosed)
-	wantStream(t, writeUntilError(ctx, s[2], 1), 2, 1, transport.ErrPeerClosed)
+	wantStream(t, writeUntilError(ctx, s[0]), 0, 1, transport.ErrPeerClosed)
+	wantStream(t, writeUntilError(ctx, s[2]), 2, 1, transport.ErrPeerClosed)
 	if err := closing.wait(t); err != nil {
 		t.Error(err)
 	}
@@ -86,7 +86,7 @@ func testStreamPeerLost(t *testing.T, s []transport.Streams) {
 	ctx := patient(t)
 	readers := []*task{
 		start(func() error { _, err := untilError(ctx, s[0], 1); return err }),
-		start(func() error { return writeUntilError(ctx, s[2], 1) }),
+		start(func() error { return writeUntilError(ctx, s[2]) }),
 	}
 	abort(t, s[1])
 	wantStream(t, readers[0].wait(t), 0, 1, transport.ErrPeerLost)
@@ -101,7 +101,7 @@ func testStreamPeerLost(t *testing.T, s []transport.Streams) {
 func testLostWhileWriting(t *testing.T, s []transport.Streams) {
 	fill(t, s[0], 0, 1)
 	abort(t, s[1])
-	wantStream(t, writeUntilError(patient(t), s[0], 1), 0, 1, transport.ErrPeerLost)
+	wantStream(t, writeUntilError(patient(t), s[0]), 0, 1, transport.ErrPeerLost)
 }
 
 // Who waits for one member learns that another is lost.
