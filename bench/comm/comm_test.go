@@ -10,6 +10,7 @@ import (
 
 	"github.com/gangline/gangline/chart"
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/mem"
 )
 
@@ -24,12 +25,13 @@ func parties(t *testing.T, n int) []collective.Party {
 	ps := make([]collective.Party, n)
 	for i := range ps {
 		e := network.Endpoint(i)
+		streams := transport.NewMessageStreams(e, addressTag, 0)
 		t.Cleanup(func() {
-			if err := e.Close(); err != nil {
+			if err := errors.Join(streams.Close(), e.Close()); err != nil {
 				t.Error(err)
 			}
 		})
-		ps[i] = collective.Party{Endpoint: e, Group: group, Index: i, Tag: meterTag}
+		ps[i] = collective.Party{Endpoint: e, Streams: streams, Group: group, Index: i, Tag: meterTag}
 	}
 	return ps
 }

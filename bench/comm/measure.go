@@ -142,31 +142,3 @@ func (m *meter) slowest(ctx context.Context, times []float64) error {
 	}
 	return nil
 }
-
-func all(ctx context.Context, c Config, p collective.Party) ([]Result, error) {
-	m, err := newMeter(p)
-	if err != nil {
-		return nil, err
-	}
-	name := c.Algorithm
-	if name == "" {
-		name = Algorithms(c.Op)[0]
-	}
-	algorithms, err := find(c.Op, name)
-	if err != nil {
-		return nil, err
-	}
-	var results []Result
-	for _, bytes := range c.Bytes {
-		for _, a := range algorithms {
-			r, err := m.time(ctx, a, bytes, c.iterations(bytes))
-			if err != nil {
-				return nil, fmt.Errorf("%s by %s of %d bytes: %w", a.op, a.name, bytes, err)
-			}
-			r.Path = c.Path
-			results = append(results, r)
-		}
-	}
-	return results, nil
-}
-const meterTag = 2
