@@ -8,6 +8,9 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
+// DenseTag is a bit of the tags under which Rows that have no streams sum densely.
+const DenseTag = 1 << 31
+
 // dense is a table that rows are added to where they belong: dim elements a row, then
 // for each row the number of ranks that have it.
 type dense struct {
@@ -62,8 +65,10 @@ func (r *Rows) choose(ctx context.Context, keys int) (dense bool, err error) {
 func (r *Rows) sumDense(ctx context.Context, keys, rows, outKeys, outRows *tensor.Tensor) error {
 	d := &r.dense
 	if d.runner == nil {
+		p := r.Party
+		p.Tag |= DenseTag
 		var err error
-		if d.runner, err = NewRunner(r.Party, RingAllReduce(len(r.Group)), d.dtype, d.elems()); err != nil {
+		if d.runner, err = NewRunner(p, RingAllReduce(len(r.Group)), d.dtype, d.elems()); err != nil {
 			return err
 		}
 		d.whole = tensor.New(d.dtype, d.elems())

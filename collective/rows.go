@@ -47,9 +47,10 @@ type block struct {
 
 // NewRows binds a sum of rows of dim elements of type d. table is how many rows
 // there are in all, so that keys are below it; 0 is any number, and the rows are
-// always gathered then.
+// always gathered then. It uses the party's tag and, to sum densely without
+// streams, that tag with DenseTag set.
 func NewRows(p Party, d tensor.DType, dim, table int) (*Rows, error) {
-	if err := p.Validate(); err != nil {
+	if err := p.validateEndpoint(); err != nil {
 		return nil, err
 	}
 	if !d.IsFloat() || dim < 1 || table < 0 {
