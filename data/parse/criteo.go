@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/gangline/gangline/data/parse/internal/scan"
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/mix"
 	"github.com/gangline/gangline/internal/number"
@@ -56,6 +57,7 @@ type criteo struct {
 	buckets uint64
 	mask    uint64 // buckets-1 if that is a power of two, else 0
 	logs    []float32
+	quick   *scan.Rows // nil: no assembly
 	keys    [CriteoCats]uint64
 	missing [CriteoCats]int32
 	columns []rows.ColumnSpec
@@ -70,6 +72,10 @@ func Criteo(file string, in io.Reader, buckets int) *Reader {
 	for f := range p.keys {
 		p.keys[f] = mix.Mix(uint64(f) + 1)
 		p.missing[f] = int32(MissingID(f, buckets))
+	}
+	if scan.Here() && p.mask != 0 {
+		p.quick = scan.NewRows(&p.keys, &p.missing, uint32(p.mask))
+		p.logs = p.quick.Logs[:smallInts]
 	}
 	return newReader(file, in, p)
 }
@@ -104,6 +110,14 @@ func (p *criteo) scan(b *rows.Block, text []byte, at, end, n int) (next, appende
 	cats := slices.Grow(b.Columns[2].IDs, n*CriteoCats)[:(first+n)*CriteoCats]
 	row := first
 	for row < first+n && at < end {
+		if p.quick != nil {
+			next, k := p.quick.Read(text[:end], at, labels[row:], nums[row*CriteoNums:], cats[row*CriteoCats:])
+			if k > 0 {
+				at, row = next, row+k
+				p.large((*[CriteoNums]float32)(nums[(row-1)*CriteoNums:]))
+				continue
+			}
+		}
 		label := text[at] - '0'
 		if label > 1 || text[at+1] != '\t' {
 			break
@@ -124,6 +138,15 @@ func (p *criteo) scan(b *rows.Block, text []byte, at, end, n int) (next, appende
 	b.Columns[2].IDs = cats[:row*CriteoCats]
 	b.Rows = row
 	return at, row - first
+}
+
+// large completes the integers of a row that the assembly has no logarithms for.
+func (p *criteo) large(nums *[CriteoNums]float32) {
+	for f, v := range nums {
+		if b := math.Float32bits(v); b>>31 != 0 {
+			nums[f] = p.numeric(uint64(b &^ (1 << 31)))
+		}
+	}
 }
 
 // scanInts reads 13 integers, each with the tab behind it.
