@@ -73,8 +73,8 @@ func Criteo(file string, in io.Reader, buckets int) *Reader {
 		p.keys[f] = mix.Mix(uint64(f) + 1)
 		p.missing[f] = int32(MissingID(f, buckets))
 	}
-	if scan.Here() && p.mask != 0 {
-		p.quick = scan.NewRows(&p.keys, &p.missing, uint32(p.mask))
+	if scan.Here() && p.buckets <= 1<<31 {
+		p.quick = scan.NewRows(&p.keys, &p.missing, uint32(p.buckets))
 		p.logs = p.quick.Logs[:smallInts]
 	}
 	return newReader(file, in, p)

@@ -7,13 +7,17 @@ import (
 )
 
 // The columns of Criteo rows, and where the parts of what categories are made ids with
-// begin, in bytes: a key and the id of an absent value each, and the mask of ids. Of
-// eight keys the third and the fourth stand behind the sixth.
+// begin, in bytes: a key and the id of an absent value each, the mask of ids, or what
+// hashes are divided by, and 2^64 divided by that, and the upper half of it. Of eight keys
+// the third and the fourth stand behind the sixth.
 const (
 	criteoNums = 13
 	criteoCats = 26
 	missingAt  = 8 * criteoCats
 	maskAt     = missingAt + 4*(criteoCats+2)
+	divisorAt  = maskAt + 32
+	inverseAt  = divisorAt + 32
+	upperAt    = inverseAt + 32
 	smallInts  = 1 << 15 // how many integers have a logarithm in the table
 )
 
@@ -51,6 +55,9 @@ func criteo(g *generator) {
 	r.large()
 	g.DECQ(r.left)
 	g.JMP(LabelRef("done"))
+	for _, write := range r.aside {
+		write()
+	}
 }
 
 // rowWriter writes the reading of rows.
@@ -68,6 +75,7 @@ type rowWriter struct {
 	other             vec           // how many of the words of integers are no part of them
 	absent            vec           // -1 for every category that is not there
 	ints              Mem           // see whole
+	aside             []func()      // write what is out of the way
 	missed            reg.GPVirtual // below 0 if a logarithm is not there
 }
 
@@ -88,7 +96,6 @@ func newRowWriter(g *generator) *rowWriter {
 	for _, v := range []*vec{&r.zero, &r.tabs, &r.begin, &r.signs, &r.bad, &r.other, &r.absent, &r.halves[0], &r.halves[1], &r.halves[2]} {
 		*v = g.YMM()
 	}
-	g.VPXOR(r.zero, r.zero, r.zero)
 	g.VMOVDQU(g.bits(0x09090909), r.tabs)
 	g.VMOVDQU(g.each("begin", ('\r'+1)<<56), r.begin)
 	r.ints, r.missed = g.AllocLocal(128), g.GP32()
@@ -179,6 +186,7 @@ var packed = [8]int{0, 0, 1, 1, 2, 2, 2, 2} //nolint:gochecknoglobals // a const
 
 // integers reads the integers, of at most eight characters.
 func (r *rowWriter) integers() {
+	r.VPXOR(r.zero, r.zero, r.zero)
 	r.VPXOR(r.signs, r.signs, r.signs)
 	r.VPXOR(r.other, r.other, r.other)
 	var even vec
@@ -292,9 +300,8 @@ func (r *rowWriter) categories() {
 			even = r.hash(f-5, r.join(r.halves[0], r.halves[2]))
 		case 7:
 			odd = r.hash(f-3, r.join(r.halves[1], r.halves[2]))
-			r.VSHUFPS(Imm(0x88), odd.hash, even.hash, even.hash)
 			r.VSHUFPS(Imm(0x88), odd.absent, even.absent, even.absent)
-			r.VPAND(Mem{Base: r.fields, Disp: maskAt}, even.hash, even.hash)
+			r.reduce(f/8, even.hash, odd.hash)
 			r.VPBLENDVB(even.absent, Mem{Base: r.fields, Disp: missingAt + 4*(f-7)}, even.hash, even.hash)
 			r.VMOVDQU(even.hash, Mem{Base: r.ids, Disp: 4 * (f - 7)})
 		}
@@ -304,9 +311,8 @@ func (r *rowWriter) categories() {
 	r.VPSUBQ(r.absent, r.other, r.other)
 	r.fold(r.other, r.VPADDQ)
 	even = r.hash(criteoCats-2, r.halves[0].AsX())
-	r.VSHUFPS(Imm(0x88), even.hash, even.hash, even.hash)
 	r.VSHUFPS(Imm(0x88), even.absent, even.absent, even.absent)
-	r.VPAND(Mem{Base: r.fields, Disp: maskAt}, even.hash, even.hash)
+	r.reduce(criteoCats/8, even.hash, even.hash)
 	r.VPBLENDVB(even.absent, Mem{Base: r.fields, Disp: missingAt + 4*(criteoCats-2)}, even.hash, even.hash)
 	r.VMOVQ(even.hash, Mem{Base: r.ids, Disp: 4 * (criteoCats - 2)})
 }
@@ -361,6 +367,57 @@ func (r *rowWriter) hash(f int, v reg.Register) category {
 	r.VPXOR(Mem{Base: r.fields, Disp: 8 * f}, x, x)
 	r.mix(x, vector)
 	return category{x, absent}
+}
+
+// reduce makes ids of hashes: a becomes those of a and b, in 32 bits each.
+func (r *rowWriter) reduce(i int, a, b vec) {
+	r.CMPL(Mem{Base: r.fields, Disp: divisorAt}, Imm(0))
+	r.JNE(LabelRef(label("divide", i)))
+	r.VSHUFPS(Imm(0x88), b, a, a)
+	r.VPAND(Mem{Base: r.fields, Disp: maskAt}, a, a)
+	r.Label(label("reduced", i))
+	r.aside = append(r.aside, func() {
+		r.Label(label("divide", i))
+		q := r.quotient(a)
+		other := q
+		if a != b {
+			other = r.quotient(b)
+		}
+		r.VSHUFPS(Imm(0x88), other, q, q)
+		r.VSHUFPS(Imm(0x88), b, a, a)
+		// The quotient is right or 1 too small, so what remains is below twice the divisor.
+		divisor := Mem{Base: r.fields, Disp: divisorAt}
+		r.VPMULLD(divisor, q, q)
+		r.VPSUBD(q, a, a)
+		r.VPSUBD(divisor, a, q)
+		r.VPMINUD(q, a, a)
+		r.JMP(LabelRef(label("reduced", i)))
+	})
+}
+
+// quotient multiplies hashes by the inverse of what they are divided by, and returns the
+// upper half of that, of which the lower 32 bits count.
+func (r *rowWriter) quotient(x vec) vec {
+	vector := r.YMM
+	if x.Size() == 16 {
+		vector = r.XMM
+	}
+	q, low, middle, t := vector(), vector(), vector(), vector()
+	inverse, upper := Mem{Base: r.fields, Disp: inverseAt}, Mem{Base: r.fields, Disp: upperAt}
+	r.VPSRLQ(Imm(32), x, q)
+	r.VPMULUDQ(inverse, x, low)
+	r.VPSRLQ(Imm(32), low, low)
+	r.VPMULUDQ(upper, x, t)
+	r.VPADDQ(t, low, low)
+	r.VPMULUDQ(inverse, q, middle)
+	r.VPMULUDQ(upper, q, q)
+	r.VPAND(r.each("lower", 1<<32-1), low, t)
+	r.VPADDQ(t, middle, middle)
+	r.VPSRLQ(Imm(32), middle, middle)
+	r.VPSRLQ(Imm(32), low, low)
+	r.VPADDQ(middle, q, q)
+	r.VPADDQ(low, q, q)
+	return q
 }
 
 // mix hashes as package mix does.

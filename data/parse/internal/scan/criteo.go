@@ -29,12 +29,16 @@ type Rows struct {
 type fields struct {
 	keys    [Cats]uint64 // of eight the third and the fourth behind the sixth
 	missing [Cats + 2]int32
-	mask    [8]uint32
+	mask    [8]uint32 // or else the divisor
+	divisor [8]uint32
+	inverse [4]uint64 // 2^64 divided by it
+	upper   [4]uint64 // the upper half of that
 }
 
 // NewRows returns what reads rows: a category of a field is hashed with its key, and
-// the hash cut to mask; an absent one has an id of its own.
-func NewRows(keys *[Cats]uint64, missing *[Cats]int32, mask uint32) *Rows {
+// its id is the remainder of that divided by buckets, from 1 to 2^31; an absent one has
+// an id of its own.
+func NewRows(keys *[Cats]uint64, missing *[Cats]int32, buckets uint32) *Rows {
 	r := new(Rows)
 	unknown := float32(math.Copysign(0, -1))
 	for v := range r.Logs {
@@ -42,12 +46,24 @@ func NewRows(keys *[Cats]uint64, missing *[Cats]int32, mask uint32) *Rows {
 	}
 	copy(r.fields.missing[:], missing[:])
 	for i, at := range [8]int{0, 1, 4, 5, 2, 3, 6, 7} {
-		r.fields.mask[i] = mask
 		for f := i; f < Cats; f += 8 {
 			r.fields.keys[f/8*8+at] = keys[f]
 		}
 	}
+	r.fields.divide(buckets)
 	return r
+}
+
+// divide prepares the division by buckets.
+func (f *fields) divide(buckets uint32) {
+	inverse := math.MaxUint64 / uint64(buckets)
+	for i := range f.mask {
+		if buckets&(buckets-1) == 0 {
+			f.mask[i] = buckets - 1
+			continue
+		}
+		f.divisor[i], f.inverse[i%4], f.upper[i%4] = buckets, inverse, inverse>>32
+	}
 }
 
 // Read reads rows from text[at:] on, as long as they are of the common form: integers

@@ -18,551 +18,563 @@ TEXT ·rowsAVX(SB), NOSPLIT, $128-88
 	MOVQ    room+48(FP), DI
 	MOVQ    fields+56(FP), R8
 	MOVQ    logs+64(FP), R9
-	VPXOR   Y0, Y0, Y0
 	VMOVDQU k09090909<>+0(SB), Y1
 	VMOVDQU begin<>+0(SB), Y2
 
 row:
-	CMPQ         AX, CX
-	JHI          done
-	MOVWLZX      (AX), R10
-	MOVL         R10, R11
-	ANDL         $0x01, R11
-	XORL         R11, R10
-	CMPL         R10, $0x00000930
-	JNE          done
-	NEGL         R11
-	ANDL         $0x3f800000, R11
-	MOVL         R11, (DX)
-	LEAQ         2(AX), R10
-	VPXOR        Y3, Y3, Y3
-	VPXOR        Y4, Y4, Y4
-	VPCMPEQB     (R10), Y1, Y7
-	VPMOVMSKB    Y7, R11
-	VPCMPEQB     32(R10), Y1, Y7
-	VPMOVMSKB    Y7, R12
-	SHLQ         $0x20, R12
-	ORQ          R12, R11
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        -8(R10)(R12*1), X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      -8(R10)(R12*1), X5, X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        -8(R10)(R12*1), X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      -8(R10)(R12*1), X6, X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        -8(R10)(R12*1), X7
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      -8(R10)(R12*1), X7, X7
-	VINSERTI128  $0x01, X7, Y5, Y7
-	VPSHUFB      backward<>+0(SB), Y7, Y8
-	VPADDB       k50505050<>+0(SB), Y8, Y7
-	VPCMPGTB     k89898989<>+0(SB), Y7, Y7
-	VPSUBQ       Y7, Y0, Y9
-	VPCMPEQB     k2d2d2d2d<>+0(SB), Y8, Y10
-	VPAND        Y7, Y10, Y10
-	VPAND        Y9, Y10, Y10
-	VPOR         Y9, Y7, Y7
-	VPANDN       Y8, Y7, Y8
-	VPAND        k0f0f0f0f<>+0(SB), Y8, Y8
-	VPADDB       Y10, Y7, Y7
-	VPADDB       Y7, Y4, Y4
-	VPOR         Y10, Y3, Y3
-	VPMADDUBSW   k0a010a01<>+0(SB), Y8, Y8
-	VPMADDWD     k00640001<>+0(SB), Y8, Y8
-	VPCMPEQQ     Y0, Y10, Y10
-	VPAND        Y10, Y8, Y8
-	TZCNTQ       R11, R12
-	JCS          done
-	VMOVQ        -8(R10)(R12*1), X7
-	LEAQ         1(R10)(R12*1), R10
-	VPCMPEQB     (R10), Y1, Y9
-	VPMOVMSKB    Y9, R11
-	VPCMPEQB     32(R10), Y1, Y9
-	VPMOVMSKB    Y9, R12
-	SHLQ         $0x20, R12
-	ORQ          R12, R11
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      -8(R10)(R12*1), X7, X7
-	VINSERTI128  $0x01, X7, Y6, Y7
-	VPSHUFB      backward<>+0(SB), Y7, Y7
-	VPADDB       k50505050<>+0(SB), Y7, Y9
-	VPCMPGTB     k89898989<>+0(SB), Y9, Y9
-	VPSUBQ       Y9, Y0, Y10
-	VPCMPEQB     k2d2d2d2d<>+0(SB), Y7, Y11
-	VPAND        Y9, Y11, Y11
-	VPAND        Y10, Y11, Y11
-	VPOR         Y10, Y9, Y9
-	VPANDN       Y7, Y9, Y7
-	VPAND        k0f0f0f0f<>+0(SB), Y7, Y7
-	VPADDB       Y11, Y9, Y9
-	VPADDB       Y9, Y4, Y4
-	VPOR         Y11, Y3, Y3
-	VPMADDUBSW   k0a010a01<>+0(SB), Y7, Y7
-	VPMADDWD     k00640001<>+0(SB), Y7, Y7
-	VPCMPEQQ     Y0, Y11, Y11
-	VPAND        Y11, Y7, Y7
-	VPACKUSDW    Y7, Y8, Y7
-	VPMADDWD     k27100001<>+0(SB), Y7, Y7
-	VMOVDQU      Y7, (SP)
-	VPMINUD      k00008000<>+0(SB), Y7, Y7
-	VMOVDQU      Y7, 64(SP)
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        -8(R10)(R12*1), X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      -8(R10)(R12*1), X5, X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        -8(R10)(R12*1), X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      -8(R10)(R12*1), X6, X6
-	TZCNTQ       R11, R12
-	JCS          done
-	VMOVQ        -8(R10)(R12*1), X7
-	LEAQ         1(R10)(R12*1), R10
-	VINSERTI128  $0x01, X7, Y5, Y7
-	VPSHUFB      backward<>+0(SB), Y7, Y7
-	VPADDB       k50505050<>+0(SB), Y7, Y8
-	VPCMPGTB     k89898989<>+0(SB), Y8, Y8
-	VPSUBQ       Y8, Y0, Y9
-	VPCMPEQB     k2d2d2d2d<>+0(SB), Y7, Y10
-	VPAND        Y8, Y10, Y10
-	VPAND        Y9, Y10, Y10
-	VPOR         Y9, Y8, Y8
-	VPANDN       Y7, Y8, Y7
-	VPAND        k0f0f0f0f<>+0(SB), Y7, Y7
-	VPADDB       Y10, Y8, Y8
-	VPADDB       Y8, Y4, Y4
-	VPOR         Y10, Y3, Y3
-	VPMADDUBSW   k0a010a01<>+0(SB), Y7, Y7
-	VPMADDWD     k00640001<>+0(SB), Y7, Y7
-	VPCMPEQQ     Y0, Y10, Y10
-	VPAND        Y10, Y7, Y7
-	VPSHUFB      backward<>+0(SB), Y6, Y8
-	VPADDB       k50505050<>+0(SB), Y8, Y9
-	VPCMPGTB     k89898989<>+0(SB), Y9, Y9
-	VPSUBQ       Y9, Y0, Y10
-	VPCMPEQB     k2d2d2d2d<>+0(SB), Y8, Y11
-	VPAND        Y9, Y11, Y11
-	VPAND        Y10, Y11, Y11
-	VPOR         Y10, Y9, Y9
-	VPANDN       Y8, Y9, Y8
-	VPAND        k0f0f0f0f<>+0(SB), Y8, Y8
-	VPADDB       Y11, Y9, Y9
-	VPADDB       Y9, Y4, Y4
-	VPOR         Y11, Y3, Y3
-	VPMADDUBSW   k0a010a01<>+0(SB), Y8, Y8
-	VPMADDWD     k00640001<>+0(SB), Y8, Y8
-	VPCMPEQQ     Y0, Y11, Y11
-	VPAND        Y11, Y8, Y8
-	VPACKUSDW    Y8, Y7, Y7
-	VPMADDWD     k27100001<>+0(SB), Y7, Y7
-	VMOVDQU      Y7, 32(SP)
-	VPMINUD      k00008000<>+0(SB), Y7, Y7
-	VMOVDQU      Y7, 96(SP)
-	XORL         R13, R13
-	MOVL         64(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, (BX)
-	ORL          R11, R13
-	MOVL         68(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 4(BX)
-	ORL          R11, R13
-	MOVL         72(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 8(BX)
-	ORL          R11, R13
-	MOVL         76(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 12(BX)
-	ORL          R11, R13
-	MOVL         80(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 16(BX)
-	ORL          R11, R13
-	MOVL         84(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 20(BX)
-	ORL          R11, R13
-	MOVL         88(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 24(BX)
-	ORL          R11, R13
-	MOVL         92(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 28(BX)
-	ORL          R11, R13
-	MOVL         96(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 32(BX)
-	ORL          R11, R13
-	MOVL         100(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 36(BX)
-	ORL          R11, R13
-	MOVL         104(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 40(BX)
-	ORL          R11, R13
-	MOVL         108(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 44(BX)
-	ORL          R11, R13
-	MOVL         112(SP), R11
-	MOVL         (R9)(R11*4), R11
-	MOVL         R11, 48(BX)
-	ORL          R11, R13
-	VPAND        alone<>+0(SB), Y3, Y3
-	VPSLLQ       $0x07, Y3, Y3
-	VPSUBB       Y4, Y0, Y4
-	VPSADBW      Y0, Y4, Y4
-	VPXOR        Y8, Y8, Y8
-	VMOVQ        (R10), X5
-	VPCMPEQB     (R10), Y1, Y7
-	VPMOVMSKB    Y7, R11
-	VPCMPEQB     32(R10), Y1, Y7
-	VPMOVMSKB    Y7, R12
-	SHLQ         $0x20, R12
-	ORQ          R12, R11
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X5, X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X6, X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X7
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X7, X7
-	VINSERTI128  $0x01, X7, Y5, Y10
-	VPSLLQ       $0x38, Y10, Y9
-	VPCMPGTQ     Y9, Y2, Y9
-	VPADDQ       Y9, Y8, Y8
-	VPADDB       kc6c6c6c6<>+0(SB), Y10, Y7
-	VPSUBUSB     k06060606<>+0(SB), Y7, Y7
-	VPSUBB       kf0f0f0f0<>+0(SB), Y7, Y7
-	VPAND        kdfdfdfdf<>+0(SB), Y10, Y10
-	VPSUBB       k41414141<>+0(SB), Y10, Y10
-	VPADDUSB     k0a0a0a0a<>+0(SB), Y10, Y10
-	VPMINUB      Y7, Y10, Y10
-	VPANDN       Y10, Y9, Y7
-	VPOR         Y7, Y3, Y3
-	VPMADDUBSW   k01100110<>+0(SB), Y10, Y10
-	VPSHUFB      bytes<>+0(SB), Y10, Y10
-	VPXOR        (R8), Y10, Y10
-	VPADDQ       golden<>+0(SB), Y10, Y10
-	VPSRLQ       $0x1e, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y7
-	VPMULUDQ     firstlow<>+0(SB), Y7, Y7
-	VPMULUDQ     firsthigh<>+0(SB), Y10, Y11
-	VPMULUDQ     firstlow<>+0(SB), Y10, Y10
-	VPADDQ       Y11, Y7, Y7
-	VPSLLQ       $0x20, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1b, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y7
-	VPMULUDQ     secondlow<>+0(SB), Y7, Y7
-	VPMULUDQ     secondhigh<>+0(SB), Y10, Y11
-	VPMULUDQ     secondlow<>+0(SB), Y10, Y10
-	VPADDQ       Y11, Y7, Y7
-	VPSLLQ       $0x20, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X7
-	TZCNTQ       R11, R12
-	JCS          done
-	VMOVHPS      1(R10)(R12*1), X7, X7
-	LEAQ         1(R10)(R12*1), R10
-	VPCMPEQB     (R10), Y1, Y11
-	VPMOVMSKB    Y11, R11
-	VPCMPEQB     32(R10), Y1, Y11
-	VPMOVMSKB    Y11, R12
-	SHLQ         $0x20, R12
-	ORQ          R12, R11
-	VINSERTI128  $0x01, X7, Y6, Y7
-	VPSLLQ       $0x38, Y7, Y11
-	VPCMPGTQ     Y11, Y2, Y11
-	VPADDQ       Y11, Y8, Y8
-	VPADDB       kc6c6c6c6<>+0(SB), Y7, Y12
-	VPSUBUSB     k06060606<>+0(SB), Y12, Y12
-	VPSUBB       kf0f0f0f0<>+0(SB), Y12, Y12
-	VPAND        kdfdfdfdf<>+0(SB), Y7, Y7
-	VPSUBB       k41414141<>+0(SB), Y7, Y7
-	VPADDUSB     k0a0a0a0a<>+0(SB), Y7, Y7
-	VPMINUB      Y12, Y7, Y7
-	VPANDN       Y7, Y11, Y12
-	VPOR         Y12, Y3, Y3
-	VPMADDUBSW   k01100110<>+0(SB), Y7, Y7
-	VPSHUFB      bytes<>+0(SB), Y7, Y7
-	VPXOR        32(R8), Y7, Y7
-	VPADDQ       golden<>+0(SB), Y7, Y7
-	VPSRLQ       $0x1e, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y12
-	VPMULUDQ     firstlow<>+0(SB), Y12, Y12
-	VPMULUDQ     firsthigh<>+0(SB), Y7, Y13
-	VPMULUDQ     firstlow<>+0(SB), Y7, Y7
-	VPADDQ       Y13, Y12, Y12
-	VPSLLQ       $0x20, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPSRLQ       $0x1b, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y12
-	VPMULUDQ     secondlow<>+0(SB), Y12, Y12
-	VPMULUDQ     secondhigh<>+0(SB), Y7, Y13
-	VPMULUDQ     secondlow<>+0(SB), Y7, Y7
-	VPADDQ       Y13, Y12, Y12
-	VPSLLQ       $0x20, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPSRLQ       $0x1f, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VSHUFPS      $0x88, Y7, Y10, Y10
-	VSHUFPS      $0x88, Y11, Y9, Y9
-	VPAND        320(R8), Y10, Y10
-	VPBLENDVB    Y9, 208(R8), Y10, Y10
-	VMOVDQU      Y10, (SI)
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X5, X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X6, X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X7
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X7, X7
-	VINSERTI128  $0x01, X7, Y5, Y10
-	VPSLLQ       $0x38, Y10, Y9
-	VPCMPGTQ     Y9, Y2, Y9
-	VPADDQ       Y9, Y8, Y8
-	VPADDB       kc6c6c6c6<>+0(SB), Y10, Y7
-	VPSUBUSB     k06060606<>+0(SB), Y7, Y7
-	VPSUBB       kf0f0f0f0<>+0(SB), Y7, Y7
-	VPAND        kdfdfdfdf<>+0(SB), Y10, Y10
-	VPSUBB       k41414141<>+0(SB), Y10, Y10
-	VPADDUSB     k0a0a0a0a<>+0(SB), Y10, Y10
-	VPMINUB      Y7, Y10, Y10
-	VPANDN       Y10, Y9, Y7
-	VPOR         Y7, Y3, Y3
-	VPMADDUBSW   k01100110<>+0(SB), Y10, Y10
-	VPSHUFB      bytes<>+0(SB), Y10, Y10
-	VPXOR        64(R8), Y10, Y10
-	VPADDQ       golden<>+0(SB), Y10, Y10
-	VPSRLQ       $0x1e, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y7
-	VPMULUDQ     firstlow<>+0(SB), Y7, Y7
-	VPMULUDQ     firsthigh<>+0(SB), Y10, Y11
-	VPMULUDQ     firstlow<>+0(SB), Y10, Y10
-	VPADDQ       Y11, Y7, Y7
-	VPSLLQ       $0x20, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1b, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y7
-	VPMULUDQ     secondlow<>+0(SB), Y7, Y7
-	VPMULUDQ     secondhigh<>+0(SB), Y10, Y11
-	VPMULUDQ     secondlow<>+0(SB), Y10, Y10
-	VPADDQ       Y11, Y7, Y7
-	VPSLLQ       $0x20, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	TZCNTQ       R11, R12
-	JCS          done
-	VMOVQ        1(R10)(R12*1), X7
-	LEAQ         1(R10)(R12*1), R10
-	VPCMPEQB     (R10), Y1, Y11
-	VPMOVMSKB    Y11, R11
-	VPCMPEQB     32(R10), Y1, Y11
-	VPMOVMSKB    Y11, R12
-	SHLQ         $0x20, R12
-	ORQ          R12, R11
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X7, X7
-	VINSERTI128  $0x01, X7, Y6, Y7
-	VPSLLQ       $0x38, Y7, Y11
-	VPCMPGTQ     Y11, Y2, Y11
-	VPADDQ       Y11, Y8, Y8
-	VPADDB       kc6c6c6c6<>+0(SB), Y7, Y12
-	VPSUBUSB     k06060606<>+0(SB), Y12, Y12
-	VPSUBB       kf0f0f0f0<>+0(SB), Y12, Y12
-	VPAND        kdfdfdfdf<>+0(SB), Y7, Y7
-	VPSUBB       k41414141<>+0(SB), Y7, Y7
-	VPADDUSB     k0a0a0a0a<>+0(SB), Y7, Y7
-	VPMINUB      Y12, Y7, Y7
-	VPANDN       Y7, Y11, Y12
-	VPOR         Y12, Y3, Y3
-	VPMADDUBSW   k01100110<>+0(SB), Y7, Y7
-	VPSHUFB      bytes<>+0(SB), Y7, Y7
-	VPXOR        96(R8), Y7, Y7
-	VPADDQ       golden<>+0(SB), Y7, Y7
-	VPSRLQ       $0x1e, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y12
-	VPMULUDQ     firstlow<>+0(SB), Y12, Y12
-	VPMULUDQ     firsthigh<>+0(SB), Y7, Y13
-	VPMULUDQ     firstlow<>+0(SB), Y7, Y7
-	VPADDQ       Y13, Y12, Y12
-	VPSLLQ       $0x20, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPSRLQ       $0x1b, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y12
-	VPMULUDQ     secondlow<>+0(SB), Y12, Y12
-	VPMULUDQ     secondhigh<>+0(SB), Y7, Y13
-	VPMULUDQ     secondlow<>+0(SB), Y7, Y7
-	VPADDQ       Y13, Y12, Y12
-	VPSLLQ       $0x20, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPSRLQ       $0x1f, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VSHUFPS      $0x88, Y7, Y10, Y10
-	VSHUFPS      $0x88, Y11, Y9, Y9
-	VPAND        320(R8), Y10, Y10
-	VPBLENDVB    Y9, 240(R8), Y10, Y10
-	VMOVDQU      Y10, 32(SI)
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X5, X5
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X6, X6
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X7
-	TZCNTQ       R11, R12
-	JCS          done
-	VMOVHPS      1(R10)(R12*1), X7, X7
-	LEAQ         1(R10)(R12*1), R10
-	VPCMPEQB     (R10), Y1, Y9
-	VPMOVMSKB    Y9, R11
-	VPCMPEQB     32(R10), Y1, Y9
-	VPMOVMSKB    Y9, R12
-	SHLQ         $0x20, R12
-	ORQ          R12, R11
-	VINSERTI128  $0x01, X7, Y5, Y10
-	VPSLLQ       $0x38, Y10, Y9
-	VPCMPGTQ     Y9, Y2, Y9
-	VPADDQ       Y9, Y8, Y8
-	VPADDB       kc6c6c6c6<>+0(SB), Y10, Y7
-	VPSUBUSB     k06060606<>+0(SB), Y7, Y7
-	VPSUBB       kf0f0f0f0<>+0(SB), Y7, Y7
-	VPAND        kdfdfdfdf<>+0(SB), Y10, Y10
-	VPSUBB       k41414141<>+0(SB), Y10, Y10
-	VPADDUSB     k0a0a0a0a<>+0(SB), Y10, Y10
-	VPMINUB      Y7, Y10, Y10
-	VPANDN       Y10, Y9, Y7
-	VPOR         Y7, Y3, Y3
-	VPMADDUBSW   k01100110<>+0(SB), Y10, Y10
-	VPSHUFB      bytes<>+0(SB), Y10, Y10
-	VPXOR        128(R8), Y10, Y10
-	VPADDQ       golden<>+0(SB), Y10, Y10
-	VPSRLQ       $0x1e, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y7
-	VPMULUDQ     firstlow<>+0(SB), Y7, Y7
-	VPMULUDQ     firsthigh<>+0(SB), Y10, Y11
-	VPMULUDQ     firstlow<>+0(SB), Y10, Y10
-	VPADDQ       Y11, Y7, Y7
-	VPSLLQ       $0x20, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1b, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	VPSRLQ       $0x20, Y10, Y7
-	VPMULUDQ     secondlow<>+0(SB), Y7, Y7
-	VPMULUDQ     secondhigh<>+0(SB), Y10, Y11
-	VPMULUDQ     secondlow<>+0(SB), Y10, Y10
-	VPADDQ       Y11, Y7, Y7
-	VPSLLQ       $0x20, Y7, Y7
-	VPADDQ       Y7, Y10, Y10
-	VPSRLQ       $0x1f, Y10, Y7
-	VPXOR        Y7, Y10, Y10
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVQ        1(R10)(R12*1), X7
-	TZCNTQ       R11, R12
-	BLSRQ        R11, R11
-	VMOVHPS      1(R10)(R12*1), X7, X7
-	VINSERTI128  $0x01, X7, Y6, Y7
-	VPSLLQ       $0x38, Y7, Y11
-	VPCMPGTQ     Y11, Y2, Y11
-	VPADDQ       Y11, Y8, Y8
-	VPADDB       kc6c6c6c6<>+0(SB), Y7, Y12
-	VPSUBUSB     k06060606<>+0(SB), Y12, Y12
-	VPSUBB       kf0f0f0f0<>+0(SB), Y12, Y12
-	VPAND        kdfdfdfdf<>+0(SB), Y7, Y7
-	VPSUBB       k41414141<>+0(SB), Y7, Y7
-	VPADDUSB     k0a0a0a0a<>+0(SB), Y7, Y7
-	VPMINUB      Y12, Y7, Y7
-	VPANDN       Y7, Y11, Y12
-	VPOR         Y12, Y3, Y3
-	VPMADDUBSW   k01100110<>+0(SB), Y7, Y7
-	VPSHUFB      bytes<>+0(SB), Y7, Y7
-	VPXOR        160(R8), Y7, Y7
-	VPADDQ       golden<>+0(SB), Y7, Y7
-	VPSRLQ       $0x1e, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y12
-	VPMULUDQ     firstlow<>+0(SB), Y12, Y12
-	VPMULUDQ     firsthigh<>+0(SB), Y7, Y13
-	VPMULUDQ     firstlow<>+0(SB), Y7, Y7
-	VPADDQ       Y13, Y12, Y12
-	VPSLLQ       $0x20, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPSRLQ       $0x1b, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VPSRLQ       $0x20, Y7, Y12
-	VPMULUDQ     secondlow<>+0(SB), Y12, Y12
-	VPMULUDQ     secondhigh<>+0(SB), Y7, Y13
-	VPMULUDQ     secondlow<>+0(SB), Y7, Y7
-	VPADDQ       Y13, Y12, Y12
-	VPSLLQ       $0x20, Y12, Y12
-	VPADDQ       Y12, Y7, Y7
-	VPSRLQ       $0x1f, Y7, Y12
-	VPXOR        Y12, Y7, Y7
-	VSHUFPS      $0x88, Y7, Y10, Y10
-	VSHUFPS      $0x88, Y11, Y9, Y9
-	VPAND        320(R8), Y10, Y10
-	VPBLENDVB    Y9, 272(R8), Y10, Y10
-	VMOVDQU      Y10, 64(SI)
+	CMPQ        AX, CX
+	JHI         done
+	MOVWLZX     (AX), R10
+	MOVL        R10, R11
+	ANDL        $0x01, R11
+	XORL        R11, R10
+	CMPL        R10, $0x00000930
+	JNE         done
+	NEGL        R11
+	ANDL        $0x3f800000, R11
+	MOVL        R11, (DX)
+	LEAQ        2(AX), R10
+	VPXOR       Y0, Y0, Y0
+	VPXOR       Y3, Y3, Y3
+	VPXOR       Y4, Y4, Y4
+	VPCMPEQB    (R10), Y1, Y7
+	VPMOVMSKB   Y7, R11
+	VPCMPEQB    32(R10), Y1, Y7
+	VPMOVMSKB   Y7, R12
+	SHLQ        $0x20, R12
+	ORQ         R12, R11
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       -8(R10)(R12*1), X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     -8(R10)(R12*1), X5, X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       -8(R10)(R12*1), X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     -8(R10)(R12*1), X6, X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       -8(R10)(R12*1), X7
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     -8(R10)(R12*1), X7, X7
+	VINSERTI128 $0x01, X7, Y5, Y7
+	VPSHUFB     backward<>+0(SB), Y7, Y8
+	VPADDB      k50505050<>+0(SB), Y8, Y7
+	VPCMPGTB    k89898989<>+0(SB), Y7, Y7
+	VPSUBQ      Y7, Y0, Y9
+	VPCMPEQB    k2d2d2d2d<>+0(SB), Y8, Y10
+	VPAND       Y7, Y10, Y10
+	VPAND       Y9, Y10, Y10
+	VPOR        Y9, Y7, Y7
+	VPANDN      Y8, Y7, Y8
+	VPAND       k0f0f0f0f<>+0(SB), Y8, Y8
+	VPADDB      Y10, Y7, Y7
+	VPADDB      Y7, Y4, Y4
+	VPOR        Y10, Y3, Y3
+	VPMADDUBSW  k0a010a01<>+0(SB), Y8, Y8
+	VPMADDWD    k00640001<>+0(SB), Y8, Y8
+	VPCMPEQQ    Y0, Y10, Y10
+	VPAND       Y10, Y8, Y8
+	TZCNTQ      R11, R12
+	JCS         done
+	VMOVQ       -8(R10)(R12*1), X7
+	LEAQ        1(R10)(R12*1), R10
+	VPCMPEQB    (R10), Y1, Y9
+	VPMOVMSKB   Y9, R11
+	VPCMPEQB    32(R10), Y1, Y9
+	VPMOVMSKB   Y9, R12
+	SHLQ        $0x20, R12
+	ORQ         R12, R11
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     -8(R10)(R12*1), X7, X7
+	VINSERTI128 $0x01, X7, Y6, Y7
+	VPSHUFB     backward<>+0(SB), Y7, Y7
+	VPADDB      k50505050<>+0(SB), Y7, Y9
+	VPCMPGTB    k89898989<>+0(SB), Y9, Y9
+	VPSUBQ      Y9, Y0, Y10
+	VPCMPEQB    k2d2d2d2d<>+0(SB), Y7, Y11
+	VPAND       Y9, Y11, Y11
+	VPAND       Y10, Y11, Y11
+	VPOR        Y10, Y9, Y9
+	VPANDN      Y7, Y9, Y7
+	VPAND       k0f0f0f0f<>+0(SB), Y7, Y7
+	VPADDB      Y11, Y9, Y9
+	VPADDB      Y9, Y4, Y4
+	VPOR        Y11, Y3, Y3
+	VPMADDUBSW  k0a010a01<>+0(SB), Y7, Y7
+	VPMADDWD    k00640001<>+0(SB), Y7, Y7
+	VPCMPEQQ    Y0, Y11, Y11
+	VPAND       Y11, Y7, Y7
+	VPACKUSDW   Y7, Y8, Y7
+	VPMADDWD    k27100001<>+0(SB), Y7, Y7
+	VMOVDQU     Y7, (SP)
+	VPMINUD     k00008000<>+0(SB), Y7, Y7
+	VMOVDQU     Y7, 64(SP)
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       -8(R10)(R12*1), X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     -8(R10)(R12*1), X5, X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       -8(R10)(R12*1), X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     -8(R10)(R12*1), X6, X6
+	TZCNTQ      R11, R12
+	JCS         done
+	VMOVQ       -8(R10)(R12*1), X7
+	LEAQ        1(R10)(R12*1), R10
+	VINSERTI128 $0x01, X7, Y5, Y7
+	VPSHUFB     backward<>+0(SB), Y7, Y7
+	VPADDB      k50505050<>+0(SB), Y7, Y8
+	VPCMPGTB    k89898989<>+0(SB), Y8, Y8
+	VPSUBQ      Y8, Y0, Y9
+	VPCMPEQB    k2d2d2d2d<>+0(SB), Y7, Y10
+	VPAND       Y8, Y10, Y10
+	VPAND       Y9, Y10, Y10
+	VPOR        Y9, Y8, Y8
+	VPANDN      Y7, Y8, Y7
+	VPAND       k0f0f0f0f<>+0(SB), Y7, Y7
+	VPADDB      Y10, Y8, Y8
+	VPADDB      Y8, Y4, Y4
+	VPOR        Y10, Y3, Y3
+	VPMADDUBSW  k0a010a01<>+0(SB), Y7, Y7
+	VPMADDWD    k00640001<>+0(SB), Y7, Y7
+	VPCMPEQQ    Y0, Y10, Y10
+	VPAND       Y10, Y7, Y7
+	VPSHUFB     backward<>+0(SB), Y6, Y8
+	VPADDB      k50505050<>+0(SB), Y8, Y9
+	VPCMPGTB    k89898989<>+0(SB), Y9, Y9
+	VPSUBQ      Y9, Y0, Y10
+	VPCMPEQB    k2d2d2d2d<>+0(SB), Y8, Y11
+	VPAND       Y9, Y11, Y11
+	VPAND       Y10, Y11, Y11
+	VPOR        Y10, Y9, Y9
+	VPANDN      Y8, Y9, Y8
+	VPAND       k0f0f0f0f<>+0(SB), Y8, Y8
+	VPADDB      Y11, Y9, Y9
+	VPADDB      Y9, Y4, Y4
+	VPOR        Y11, Y3, Y3
+	VPMADDUBSW  k0a010a01<>+0(SB), Y8, Y8
+	VPMADDWD    k00640001<>+0(SB), Y8, Y8
+	VPCMPEQQ    Y0, Y11, Y11
+	VPAND       Y11, Y8, Y8
+	VPACKUSDW   Y8, Y7, Y7
+	VPMADDWD    k27100001<>+0(SB), Y7, Y7
+	VMOVDQU     Y7, 32(SP)
+	VPMINUD     k00008000<>+0(SB), Y7, Y7
+	VMOVDQU     Y7, 96(SP)
+	XORL        R13, R13
+	MOVL        64(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, (BX)
+	ORL         R11, R13
+	MOVL        68(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 4(BX)
+	ORL         R11, R13
+	MOVL        72(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 8(BX)
+	ORL         R11, R13
+	MOVL        76(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 12(BX)
+	ORL         R11, R13
+	MOVL        80(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 16(BX)
+	ORL         R11, R13
+	MOVL        84(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 20(BX)
+	ORL         R11, R13
+	MOVL        88(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 24(BX)
+	ORL         R11, R13
+	MOVL        92(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 28(BX)
+	ORL         R11, R13
+	MOVL        96(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 32(BX)
+	ORL         R11, R13
+	MOVL        100(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 36(BX)
+	ORL         R11, R13
+	MOVL        104(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 40(BX)
+	ORL         R11, R13
+	MOVL        108(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 44(BX)
+	ORL         R11, R13
+	MOVL        112(SP), R11
+	MOVL        (R9)(R11*4), R11
+	MOVL        R11, 48(BX)
+	ORL         R11, R13
+	VPAND       alone<>+0(SB), Y3, Y3
+	VPSLLQ      $0x07, Y3, Y3
+	VPSUBB      Y4, Y0, Y4
+	VPSADBW     Y0, Y4, Y4
+	VPXOR       Y0, Y0, Y0
+	VMOVQ       (R10), X5
+	VPCMPEQB    (R10), Y1, Y7
+	VPMOVMSKB   Y7, R11
+	VPCMPEQB    32(R10), Y1, Y7
+	VPMOVMSKB   Y7, R12
+	SHLQ        $0x20, R12
+	ORQ         R12, R11
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X5, X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X6, X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X7
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X7, X7
+	VINSERTI128 $0x01, X7, Y5, Y9
+	VPSLLQ      $0x38, Y9, Y8
+	VPCMPGTQ    Y8, Y2, Y8
+	VPADDQ      Y8, Y0, Y0
+	VPADDB      kc6c6c6c6<>+0(SB), Y9, Y7
+	VPSUBUSB    k06060606<>+0(SB), Y7, Y7
+	VPSUBB      kf0f0f0f0<>+0(SB), Y7, Y7
+	VPAND       kdfdfdfdf<>+0(SB), Y9, Y9
+	VPSUBB      k41414141<>+0(SB), Y9, Y9
+	VPADDUSB    k0a0a0a0a<>+0(SB), Y9, Y9
+	VPMINUB     Y7, Y9, Y9
+	VPANDN      Y9, Y8, Y7
+	VPOR        Y7, Y3, Y3
+	VPMADDUBSW  k01100110<>+0(SB), Y9, Y9
+	VPSHUFB     bytes<>+0(SB), Y9, Y9
+	VPXOR       (R8), Y9, Y9
+	VPADDQ      golden<>+0(SB), Y9, Y9
+	VPSRLQ      $0x1e, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	VPSRLQ      $0x20, Y9, Y7
+	VPMULUDQ    firstlow<>+0(SB), Y7, Y7
+	VPMULUDQ    firsthigh<>+0(SB), Y9, Y10
+	VPMULUDQ    firstlow<>+0(SB), Y9, Y9
+	VPADDQ      Y10, Y7, Y7
+	VPSLLQ      $0x20, Y7, Y7
+	VPADDQ      Y7, Y9, Y9
+	VPSRLQ      $0x1b, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	VPSRLQ      $0x20, Y9, Y7
+	VPMULUDQ    secondlow<>+0(SB), Y7, Y7
+	VPMULUDQ    secondhigh<>+0(SB), Y9, Y10
+	VPMULUDQ    secondlow<>+0(SB), Y9, Y9
+	VPADDQ      Y10, Y7, Y7
+	VPSLLQ      $0x20, Y7, Y7
+	VPADDQ      Y7, Y9, Y9
+	VPSRLQ      $0x1f, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X7
+	TZCNTQ      R11, R12
+	JCS         done
+	VMOVHPS     1(R10)(R12*1), X7, X7
+	LEAQ        1(R10)(R12*1), R10
+	VPCMPEQB    (R10), Y1, Y10
+	VPMOVMSKB   Y10, R11
+	VPCMPEQB    32(R10), Y1, Y10
+	VPMOVMSKB   Y10, R12
+	SHLQ        $0x20, R12
+	ORQ         R12, R11
+	VINSERTI128 $0x01, X7, Y6, Y7
+	VPSLLQ      $0x38, Y7, Y10
+	VPCMPGTQ    Y10, Y2, Y10
+	VPADDQ      Y10, Y0, Y0
+	VPADDB      kc6c6c6c6<>+0(SB), Y7, Y11
+	VPSUBUSB    k06060606<>+0(SB), Y11, Y11
+	VPSUBB      kf0f0f0f0<>+0(SB), Y11, Y11
+	VPAND       kdfdfdfdf<>+0(SB), Y7, Y7
+	VPSUBB      k41414141<>+0(SB), Y7, Y7
+	VPADDUSB    k0a0a0a0a<>+0(SB), Y7, Y7
+	VPMINUB     Y11, Y7, Y7
+	VPANDN      Y7, Y10, Y11
+	VPOR        Y11, Y3, Y3
+	VPMADDUBSW  k01100110<>+0(SB), Y7, Y7
+	VPSHUFB     bytes<>+0(SB), Y7, Y7
+	VPXOR       32(R8), Y7, Y7
+	VPADDQ      golden<>+0(SB), Y7, Y7
+	VPSRLQ      $0x1e, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VPSRLQ      $0x20, Y7, Y11
+	VPMULUDQ    firstlow<>+0(SB), Y11, Y11
+	VPMULUDQ    firsthigh<>+0(SB), Y7, Y12
+	VPMULUDQ    firstlow<>+0(SB), Y7, Y7
+	VPADDQ      Y12, Y11, Y11
+	VPSLLQ      $0x20, Y11, Y11
+	VPADDQ      Y11, Y7, Y7
+	VPSRLQ      $0x1b, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VPSRLQ      $0x20, Y7, Y11
+	VPMULUDQ    secondlow<>+0(SB), Y11, Y11
+	VPMULUDQ    secondhigh<>+0(SB), Y7, Y12
+	VPMULUDQ    secondlow<>+0(SB), Y7, Y7
+	VPADDQ      Y12, Y11, Y11
+	VPSLLQ      $0x20, Y11, Y11
+	VPADDQ      Y11, Y7, Y7
+	VPSRLQ      $0x1f, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VSHUFPS     $0x88, Y10, Y8, Y8
+	CMPL        352(R8), $0x00
+	JNE         divide0
+	VSHUFPS     $0x88, Y7, Y9, Y9
+	VPAND       320(R8), Y9, Y9
+
+reduced0:
+	VPBLENDVB   Y8, 208(R8), Y9, Y9
+	VMOVDQU     Y9, (SI)
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X5, X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X6, X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X7
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X7, X7
+	VINSERTI128 $0x01, X7, Y5, Y9
+	VPSLLQ      $0x38, Y9, Y8
+	VPCMPGTQ    Y8, Y2, Y8
+	VPADDQ      Y8, Y0, Y0
+	VPADDB      kc6c6c6c6<>+0(SB), Y9, Y7
+	VPSUBUSB    k06060606<>+0(SB), Y7, Y7
+	VPSUBB      kf0f0f0f0<>+0(SB), Y7, Y7
+	VPAND       kdfdfdfdf<>+0(SB), Y9, Y9
+	VPSUBB      k41414141<>+0(SB), Y9, Y9
+	VPADDUSB    k0a0a0a0a<>+0(SB), Y9, Y9
+	VPMINUB     Y7, Y9, Y9
+	VPANDN      Y9, Y8, Y7
+	VPOR        Y7, Y3, Y3
+	VPMADDUBSW  k01100110<>+0(SB), Y9, Y9
+	VPSHUFB     bytes<>+0(SB), Y9, Y9
+	VPXOR       64(R8), Y9, Y9
+	VPADDQ      golden<>+0(SB), Y9, Y9
+	VPSRLQ      $0x1e, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	VPSRLQ      $0x20, Y9, Y7
+	VPMULUDQ    firstlow<>+0(SB), Y7, Y7
+	VPMULUDQ    firsthigh<>+0(SB), Y9, Y10
+	VPMULUDQ    firstlow<>+0(SB), Y9, Y9
+	VPADDQ      Y10, Y7, Y7
+	VPSLLQ      $0x20, Y7, Y7
+	VPADDQ      Y7, Y9, Y9
+	VPSRLQ      $0x1b, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	VPSRLQ      $0x20, Y9, Y7
+	VPMULUDQ    secondlow<>+0(SB), Y7, Y7
+	VPMULUDQ    secondhigh<>+0(SB), Y9, Y10
+	VPMULUDQ    secondlow<>+0(SB), Y9, Y9
+	VPADDQ      Y10, Y7, Y7
+	VPSLLQ      $0x20, Y7, Y7
+	VPADDQ      Y7, Y9, Y9
+	VPSRLQ      $0x1f, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	TZCNTQ      R11, R12
+	JCS         done
+	VMOVQ       1(R10)(R12*1), X7
+	LEAQ        1(R10)(R12*1), R10
+	VPCMPEQB    (R10), Y1, Y10
+	VPMOVMSKB   Y10, R11
+	VPCMPEQB    32(R10), Y1, Y10
+	VPMOVMSKB   Y10, R12
+	SHLQ        $0x20, R12
+	ORQ         R12, R11
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X7, X7
+	VINSERTI128 $0x01, X7, Y6, Y7
+	VPSLLQ      $0x38, Y7, Y10
+	VPCMPGTQ    Y10, Y2, Y10
+	VPADDQ      Y10, Y0, Y0
+	VPADDB      kc6c6c6c6<>+0(SB), Y7, Y11
+	VPSUBUSB    k06060606<>+0(SB), Y11, Y11
+	VPSUBB      kf0f0f0f0<>+0(SB), Y11, Y11
+	VPAND       kdfdfdfdf<>+0(SB), Y7, Y7
+	VPSUBB      k41414141<>+0(SB), Y7, Y7
+	VPADDUSB    k0a0a0a0a<>+0(SB), Y7, Y7
+	VPMINUB     Y11, Y7, Y7
+	VPANDN      Y7, Y10, Y11
+	VPOR        Y11, Y3, Y3
+	VPMADDUBSW  k01100110<>+0(SB), Y7, Y7
+	VPSHUFB     bytes<>+0(SB), Y7, Y7
+	VPXOR       96(R8), Y7, Y7
+	VPADDQ      golden<>+0(SB), Y7, Y7
+	VPSRLQ      $0x1e, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VPSRLQ      $0x20, Y7, Y11
+	VPMULUDQ    firstlow<>+0(SB), Y11, Y11
+	VPMULUDQ    firsthigh<>+0(SB), Y7, Y12
+	VPMULUDQ    firstlow<>+0(SB), Y7, Y7
+	VPADDQ      Y12, Y11, Y11
+	VPSLLQ      $0x20, Y11, Y11
+	VPADDQ      Y11, Y7, Y7
+	VPSRLQ      $0x1b, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VPSRLQ      $0x20, Y7, Y11
+	VPMULUDQ    secondlow<>+0(SB), Y11, Y11
+	VPMULUDQ    secondhigh<>+0(SB), Y7, Y12
+	VPMULUDQ    secondlow<>+0(SB), Y7, Y7
+	VPADDQ      Y12, Y11, Y11
+	VPSLLQ      $0x20, Y11, Y11
+	VPADDQ      Y11, Y7, Y7
+	VPSRLQ      $0x1f, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VSHUFPS     $0x88, Y10, Y8, Y8
+	CMPL        352(R8), $0x00
+	JNE         divide1
+	VSHUFPS     $0x88, Y7, Y9, Y9
+	VPAND       320(R8), Y9, Y9
+
+reduced1:
+	VPBLENDVB   Y8, 240(R8), Y9, Y9
+	VMOVDQU     Y9, 32(SI)
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X5, X5
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X6, X6
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X7
+	TZCNTQ      R11, R12
+	JCS         done
+	VMOVHPS     1(R10)(R12*1), X7, X7
+	LEAQ        1(R10)(R12*1), R10
+	VPCMPEQB    (R10), Y1, Y8
+	VPMOVMSKB   Y8, R11
+	VPCMPEQB    32(R10), Y1, Y8
+	VPMOVMSKB   Y8, R12
+	SHLQ        $0x20, R12
+	ORQ         R12, R11
+	VINSERTI128 $0x01, X7, Y5, Y9
+	VPSLLQ      $0x38, Y9, Y8
+	VPCMPGTQ    Y8, Y2, Y8
+	VPADDQ      Y8, Y0, Y0
+	VPADDB      kc6c6c6c6<>+0(SB), Y9, Y7
+	VPSUBUSB    k06060606<>+0(SB), Y7, Y7
+	VPSUBB      kf0f0f0f0<>+0(SB), Y7, Y7
+	VPAND       kdfdfdfdf<>+0(SB), Y9, Y9
+	VPSUBB      k41414141<>+0(SB), Y9, Y9
+	VPADDUSB    k0a0a0a0a<>+0(SB), Y9, Y9
+	VPMINUB     Y7, Y9, Y9
+	VPANDN      Y9, Y8, Y7
+	VPOR        Y7, Y3, Y3
+	VPMADDUBSW  k01100110<>+0(SB), Y9, Y9
+	VPSHUFB     bytes<>+0(SB), Y9, Y9
+	VPXOR       128(R8), Y9, Y9
+	VPADDQ      golden<>+0(SB), Y9, Y9
+	VPSRLQ      $0x1e, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	VPSRLQ      $0x20, Y9, Y7
+	VPMULUDQ    firstlow<>+0(SB), Y7, Y7
+	VPMULUDQ    firsthigh<>+0(SB), Y9, Y10
+	VPMULUDQ    firstlow<>+0(SB), Y9, Y9
+	VPADDQ      Y10, Y7, Y7
+	VPSLLQ      $0x20, Y7, Y7
+	VPADDQ      Y7, Y9, Y9
+	VPSRLQ      $0x1b, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	VPSRLQ      $0x20, Y9, Y7
+	VPMULUDQ    secondlow<>+0(SB), Y7, Y7
+	VPMULUDQ    secondhigh<>+0(SB), Y9, Y10
+	VPMULUDQ    secondlow<>+0(SB), Y9, Y9
+	VPADDQ      Y10, Y7, Y7
+	VPSLLQ      $0x20, Y7, Y7
+	VPADDQ      Y7, Y9, Y9
+	VPSRLQ      $0x1f, Y9, Y7
+	VPXOR       Y7, Y9, Y9
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVQ       1(R10)(R12*1), X7
+	TZCNTQ      R11, R12
+	BLSRQ       R11, R11
+	VMOVHPS     1(R10)(R12*1), X7, X7
+	VINSERTI128 $0x01, X7, Y6, Y7
+	VPSLLQ      $0x38, Y7, Y10
+	VPCMPGTQ    Y10, Y2, Y10
+	VPADDQ      Y10, Y0, Y0
+	VPADDB      kc6c6c6c6<>+0(SB), Y7, Y11
+	VPSUBUSB    k06060606<>+0(SB), Y11, Y11
+	VPSUBB      kf0f0f0f0<>+0(SB), Y11, Y11
+	VPAND       kdfdfdfdf<>+0(SB), Y7, Y7
+	VPSUBB      k41414141<>+0(SB), Y7, Y7
+	VPADDUSB    k0a0a0a0a<>+0(SB), Y7, Y7
+	VPMINUB     Y11, Y7, Y7
+	VPANDN      Y7, Y10, Y11
+	VPOR        Y11, Y3, Y3
+	VPMADDUBSW  k01100110<>+0(SB), Y7, Y7
+	VPSHUFB     bytes<>+0(SB), Y7, Y7
+	VPXOR       160(R8), Y7, Y7
+	VPADDQ      golden<>+0(SB), Y7, Y7
+	VPSRLQ      $0x1e, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VPSRLQ      $0x20, Y7, Y11
+	VPMULUDQ    firstlow<>+0(SB), Y11, Y11
+	VPMULUDQ    firsthigh<>+0(SB), Y7, Y12
+	VPMULUDQ    firstlow<>+0(SB), Y7, Y7
+	VPADDQ      Y12, Y11, Y11
+	VPSLLQ      $0x20, Y11, Y11
+	VPADDQ      Y11, Y7, Y7
+	VPSRLQ      $0x1b, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VPSRLQ      $0x20, Y7, Y11
+	VPMULUDQ    secondlow<>+0(SB), Y11, Y11
+	VPMULUDQ    secondhigh<>+0(SB), Y7, Y12
+	VPMULUDQ    secondlow<>+0(SB), Y7, Y7
+	VPADDQ      Y12, Y11, Y11
+	VPSLLQ      $0x20, Y11, Y11
+	VPADDQ      Y11, Y7, Y7
+	VPSRLQ      $0x1f, Y7, Y11
+	VPXOR       Y11, Y7, Y7
+	VSHUFPS     $0x88, Y10, Y8, Y8
+	CMPL        352(R8), $0x00
+	JNE         divide2
+	VSHUFPS     $0x88, Y7, Y9, Y9
+	VPAND       320(R8), Y9, Y9
+
+reduced2:
+	VPBLENDVB    Y8, 272(R8), Y9, Y9
+	VMOVDQU      Y9, 64(SI)
 	TZCNTQ       R11, R12
 	BLSRQ        R11, R11
 	VMOVQ        1(R10)(R12*1), X5
@@ -572,67 +584,71 @@ row:
 	LEAQ         1(R10)(R12*1), R10
 	VEXTRACTI128 $0x01, Y3, X6
 	VPOR         X6, X3, X3
-	VPSLLQ       $0x03, Y8, Y8
-	VPSUBQ       Y8, Y4, Y4
-	VEXTRACTI128 $0x01, Y4, X6
-	VPADDQ       X6, X4, X4
-	VPSLLQ       $0x38, X5, X6
-	VPCMPGTQ     X6, X2, X6
-	VPSLLQ       $0x03, X6, X8
-	VPSUBQ       X8, X4, X4
-	VPADDB       kc6c6c6c6<>+0(SB), X5, X7
-	VPSUBUSB     k06060606<>+0(SB), X7, X7
-	VPSUBB       kf0f0f0f0<>+0(SB), X7, X7
-	VPAND        kdfdfdfdf<>+0(SB), X5, X8
-	VPSUBB       k41414141<>+0(SB), X8, X8
-	VPADDUSB     k0a0a0a0a<>+0(SB), X8, X8
-	VPMINUB      X7, X8, X8
-	VPANDN       X8, X6, X7
-	VPOR         X7, X3, X3
-	VPMADDUBSW   k01100110<>+0(SB), X8, X8
-	VPSHUFB      bytes<>+0(SB), X8, X8
-	VPXOR        192(R8), X8, X8
-	VPADDQ       golden<>+0(SB), X8, X8
-	VPSRLQ       $0x1e, X8, X5
-	VPXOR        X5, X8, X8
-	VPSRLQ       $0x20, X8, X5
+	VPSLLQ       $0x03, Y0, Y0
+	VPSUBQ       Y0, Y4, Y4
+	VEXTRACTI128 $0x01, Y4, X0
+	VPADDQ       X0, X4, X4
+	VPSLLQ       $0x38, X5, X0
+	VPCMPGTQ     X0, X2, X0
+	VPSLLQ       $0x03, X0, X7
+	VPSUBQ       X7, X4, X4
+	VPADDB       kc6c6c6c6<>+0(SB), X5, X6
+	VPSUBUSB     k06060606<>+0(SB), X6, X6
+	VPSUBB       kf0f0f0f0<>+0(SB), X6, X6
+	VPAND        kdfdfdfdf<>+0(SB), X5, X7
+	VPSUBB       k41414141<>+0(SB), X7, X7
+	VPADDUSB     k0a0a0a0a<>+0(SB), X7, X7
+	VPMINUB      X6, X7, X7
+	VPANDN       X7, X0, X6
+	VPOR         X6, X3, X3
+	VPMADDUBSW   k01100110<>+0(SB), X7, X7
+	VPSHUFB      bytes<>+0(SB), X7, X7
+	VPXOR        192(R8), X7, X7
+	VPADDQ       golden<>+0(SB), X7, X7
+	VPSRLQ       $0x1e, X7, X5
+	VPXOR        X5, X7, X7
+	VPSRLQ       $0x20, X7, X5
 	VPMULUDQ     firstlow<>+0(SB), X5, X5
-	VPMULUDQ     firsthigh<>+0(SB), X8, X7
-	VPMULUDQ     firstlow<>+0(SB), X8, X8
-	VPADDQ       X7, X5, X5
+	VPMULUDQ     firsthigh<>+0(SB), X7, X6
+	VPMULUDQ     firstlow<>+0(SB), X7, X7
+	VPADDQ       X6, X5, X5
 	VPSLLQ       $0x20, X5, X5
-	VPADDQ       X5, X8, X8
-	VPSRLQ       $0x1b, X8, X5
-	VPXOR        X5, X8, X8
-	VPSRLQ       $0x20, X8, X5
+	VPADDQ       X5, X7, X7
+	VPSRLQ       $0x1b, X7, X5
+	VPXOR        X5, X7, X7
+	VPSRLQ       $0x20, X7, X5
 	VPMULUDQ     secondlow<>+0(SB), X5, X5
-	VPMULUDQ     secondhigh<>+0(SB), X8, X7
-	VPMULUDQ     secondlow<>+0(SB), X8, X8
-	VPADDQ       X7, X5, X5
+	VPMULUDQ     secondhigh<>+0(SB), X7, X6
+	VPMULUDQ     secondlow<>+0(SB), X7, X7
+	VPADDQ       X6, X5, X5
 	VPSLLQ       $0x20, X5, X5
-	VPADDQ       X5, X8, X8
-	VPSRLQ       $0x1f, X8, X5
-	VPXOR        X5, X8, X8
-	VSHUFPS      $0x88, X8, X8, X8
-	VSHUFPS      $0x88, X6, X6, X6
-	VPAND        320(R8), X8, X8
-	VPBLENDVB    X6, 304(R8), X8, X8
-	VMOVQ        X8, 96(SI)
-	MOVBLZX      (R10), R11
-	CMPL         R11, $0x0e
-	SBBQ         R11, R11
-	LEAQ         8(R10)(R11*8), R10
-	VPSHUFD      $0xee, X4, X5
-	VPADDQ       X5, X4, X5
-	VMOVQ        X5, R11
-	ADDQ         R10, R11
-	SUBQ         AX, R11
-	CMPQ         R11, $0x00000178
-	JNE          done
-	VPTEST       kf0f0f0f0<>+0(SB), X3
-	JNZ          done
-	CMPB         (R10), $0x0a
-	JNE          return
+	VPADDQ       X5, X7, X7
+	VPSRLQ       $0x1f, X7, X5
+	VPXOR        X5, X7, X7
+	VSHUFPS      $0x88, X0, X0, X0
+	CMPL         352(R8), $0x00
+	JNE          divide3
+	VSHUFPS      $0x88, X7, X7, X7
+	VPAND        320(R8), X7, X7
+
+reduced3:
+	VPBLENDVB X0, 304(R8), X7, X7
+	VMOVQ     X7, 96(SI)
+	MOVBLZX   (R10), R11
+	CMPL      R11, $0x0e
+	SBBQ      R11, R11
+	LEAQ      8(R10)(R11*8), R10
+	VPSHUFD   $0xee, X4, X0
+	VPADDQ    X0, X4, X0
+	VMOVQ     X0, R11
+	ADDQ      R10, R11
+	SUBQ      AX, R11
+	CMPQ      R11, $0x00000178
+	JNE       done
+	VPTEST    kf0f0f0f0<>+0(SB), X3
+	JNZ       done
+	CMPB      (R10), $0x0a
+	JNE       return
 
 ended:
 	LEAQ  1(R10), AX
@@ -754,6 +770,133 @@ small11:
 small12:
 	DECQ DI
 	JMP  done
+
+divide0:
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ 384(R8), Y9, Y11
+	VPSRLQ   $0x20, Y11, Y11
+	VPMULUDQ 416(R8), Y9, Y13
+	VPADDQ   Y13, Y11, Y11
+	VPMULUDQ 384(R8), Y10, Y12
+	VPMULUDQ 416(R8), Y10, Y10
+	VPAND    lower<>+0(SB), Y11, Y13
+	VPADDQ   Y13, Y12, Y12
+	VPSRLQ   $0x20, Y12, Y12
+	VPSRLQ   $0x20, Y11, Y11
+	VPADDQ   Y12, Y10, Y10
+	VPADDQ   Y11, Y10, Y10
+	VPSRLQ   $0x20, Y7, Y11
+	VPMULUDQ 384(R8), Y7, Y12
+	VPSRLQ   $0x20, Y12, Y12
+	VPMULUDQ 416(R8), Y7, Y14
+	VPADDQ   Y14, Y12, Y12
+	VPMULUDQ 384(R8), Y11, Y13
+	VPMULUDQ 416(R8), Y11, Y11
+	VPAND    lower<>+0(SB), Y12, Y14
+	VPADDQ   Y14, Y13, Y13
+	VPSRLQ   $0x20, Y13, Y13
+	VPSRLQ   $0x20, Y12, Y12
+	VPADDQ   Y13, Y11, Y11
+	VPADDQ   Y12, Y11, Y11
+	VSHUFPS  $0x88, Y11, Y10, Y10
+	VSHUFPS  $0x88, Y7, Y9, Y9
+	VPMULLD  352(R8), Y10, Y10
+	VPSUBD   Y10, Y9, Y9
+	VPSUBD   352(R8), Y9, Y10
+	VPMINUD  Y10, Y9, Y9
+	JMP      reduced0
+
+divide1:
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ 384(R8), Y9, Y11
+	VPSRLQ   $0x20, Y11, Y11
+	VPMULUDQ 416(R8), Y9, Y13
+	VPADDQ   Y13, Y11, Y11
+	VPMULUDQ 384(R8), Y10, Y12
+	VPMULUDQ 416(R8), Y10, Y10
+	VPAND    lower<>+0(SB), Y11, Y13
+	VPADDQ   Y13, Y12, Y12
+	VPSRLQ   $0x20, Y12, Y12
+	VPSRLQ   $0x20, Y11, Y11
+	VPADDQ   Y12, Y10, Y10
+	VPADDQ   Y11, Y10, Y10
+	VPSRLQ   $0x20, Y7, Y11
+	VPMULUDQ 384(R8), Y7, Y12
+	VPSRLQ   $0x20, Y12, Y12
+	VPMULUDQ 416(R8), Y7, Y14
+	VPADDQ   Y14, Y12, Y12
+	VPMULUDQ 384(R8), Y11, Y13
+	VPMULUDQ 416(R8), Y11, Y11
+	VPAND    lower<>+0(SB), Y12, Y14
+	VPADDQ   Y14, Y13, Y13
+	VPSRLQ   $0x20, Y13, Y13
+	VPSRLQ   $0x20, Y12, Y12
+	VPADDQ   Y13, Y11, Y11
+	VPADDQ   Y12, Y11, Y11
+	VSHUFPS  $0x88, Y11, Y10, Y10
+	VSHUFPS  $0x88, Y7, Y9, Y9
+	VPMULLD  352(R8), Y10, Y10
+	VPSUBD   Y10, Y9, Y9
+	VPSUBD   352(R8), Y9, Y10
+	VPMINUD  Y10, Y9, Y9
+	JMP      reduced1
+
+divide2:
+	VPSRLQ   $0x20, Y9, Y10
+	VPMULUDQ 384(R8), Y9, Y11
+	VPSRLQ   $0x20, Y11, Y11
+	VPMULUDQ 416(R8), Y9, Y13
+	VPADDQ   Y13, Y11, Y11
+	VPMULUDQ 384(R8), Y10, Y12
+	VPMULUDQ 416(R8), Y10, Y10
+	VPAND    lower<>+0(SB), Y11, Y13
+	VPADDQ   Y13, Y12, Y12
+	VPSRLQ   $0x20, Y12, Y12
+	VPSRLQ   $0x20, Y11, Y11
+	VPADDQ   Y12, Y10, Y10
+	VPADDQ   Y11, Y10, Y10
+	VPSRLQ   $0x20, Y7, Y11
+	VPMULUDQ 384(R8), Y7, Y12
+	VPSRLQ   $0x20, Y12, Y12
+	VPMULUDQ 416(R8), Y7, Y14
+	VPADDQ   Y14, Y12, Y12
+	VPMULUDQ 384(R8), Y11, Y13
+	VPMULUDQ 416(R8), Y11, Y11
+	VPAND    lower<>+0(SB), Y12, Y14
+	VPADDQ   Y14, Y13, Y13
+	VPSRLQ   $0x20, Y13, Y13
+	VPSRLQ   $0x20, Y12, Y12
+	VPADDQ   Y13, Y11, Y11
+	VPADDQ   Y12, Y11, Y11
+	VSHUFPS  $0x88, Y11, Y10, Y10
+	VSHUFPS  $0x88, Y7, Y9, Y9
+	VPMULLD  352(R8), Y10, Y10
+	VPSUBD   Y10, Y9, Y9
+	VPSUBD   352(R8), Y9, Y10
+	VPMINUD  Y10, Y9, Y9
+	JMP      reduced2
+
+divide3:
+	VPSRLQ   $0x20, X7, X5
+	VPMULUDQ 384(R8), X7, X6
+	VPSRLQ   $0x20, X6, X6
+	VPMULUDQ 416(R8), X7, X9
+	VPADDQ   X9, X6, X6
+	VPMULUDQ 384(R8), X5, X8
+	VPMULUDQ 416(R8), X5, X5
+	VPAND    lower<>+0(SB), X6, X9
+	VPADDQ   X9, X8, X8
+	VPSRLQ   $0x20, X8, X8
+	VPSRLQ   $0x20, X6, X6
+	VPADDQ   X8, X5, X5
+	VPADDQ   X6, X5, X5
+	VSHUFPS  $0x88, X5, X5, X5
+	VSHUFPS  $0x88, X7, X7, X7
+	VPMULLD  352(R8), X5, X5
+	VPSUBD   X5, X7, X7
+	VPSUBD   352(R8), X7, X5
+	VPMINUD  X5, X7, X7
+	JMP      reduced3
 
 DATA k09090909<>+0(SB)/4, $0x09090909
 DATA k09090909<>+4(SB)/4, $0x09090909
@@ -968,3 +1111,9 @@ DATA secondhigh<>+8(SB)/8, $0x0000000094d049bb
 DATA secondhigh<>+16(SB)/8, $0x0000000094d049bb
 DATA secondhigh<>+24(SB)/8, $0x0000000094d049bb
 GLOBL secondhigh<>(SB), RODATA|NOPTR, $32
+
+DATA lower<>+0(SB)/8, $0x00000000ffffffff
+DATA lower<>+8(SB)/8, $0x00000000ffffffff
+DATA lower<>+16(SB)/8, $0x00000000ffffffff
+DATA lower<>+24(SB)/8, $0x00000000ffffffff
+GLOBL lower<>(SB), RODATA|NOPTR, $32

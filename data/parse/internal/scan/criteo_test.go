@@ -38,7 +38,7 @@ func newHasher(buckets uint64) *hasher {
 	for f := range h.keys {
 		h.keys[f], h.missing[f] = mix.Mix(uint64(f)), int32(f)+1000
 	}
-	h.Rows = NewRows(&h.keys, &h.missing, uint32(buckets-1))
+	h.Rows = NewRows(&h.keys, &h.missing, uint32(buckets))
 	for v := range 200 {
 		h.Logs[v] = float32(v) + .5
 	}
@@ -153,7 +153,9 @@ func criteoRow(b []byte, r *rand.Rand, end string) []byte {
 }
 
 // moduli are numbers of ids of all sizes.
-func moduli() []uint64 { return []uint64{1, 2, 1 << 20, 1 << 30} }
+func moduli() []uint64 {
+	return []uint64{1, 2, 1 << 20, 1 << 31, 97, 1_000_003, 3, 1<<31 - 1, 1<<31 - 2}
+}
 
 // Rows of the common form are taken, all of them.
 func TestRowsTakes(t *testing.T) {
