@@ -270,11 +270,9 @@ func FuzzCriteo(f *testing.F) {
 		if len(content) > 1<<12 {
 			return
 		}
-		for _, buckets := range []int{97, 128} {
-			for _, id := range sameCriteo(t, content, buckets).Rows.Columns[2].IDs {
-				if id < 0 || id >= int32(buckets) {
-					t.Fatalf("id %d", id)
-				}
+		for _, id := range sameCriteo(t, content, 97).Rows.Columns[2].IDs {
+			if id < 0 || id >= 97 {
+				t.Fatalf("id %d", id)
 			}
 		}
 	})
