@@ -46,17 +46,13 @@ func MissingID(field, buckets int) int64 {
 // Numeric is what becomes of an integer feature: log(1+max(v,0)).
 func Numeric(v int64) float32 { return float32(math.Log1p(float64(max(v, 0)))) }
 
-// smallInts is how many of the smallest integers have their logarithm in a table:
-// nearly all that occur.
-const smallInts = 1 << 15
-
 // criteo reads the tab separated lines of the Criteo click logs: a label 0 or 1,
 // 13 integers of which each may be absent, 26 categories as hexadecimal numbers of
 // which each may be absent.
 type criteo struct {
 	buckets uint64
-	mask    uint64 // buckets-1 if that is a power of two, else 0
-	logs    []float32
+	mask    uint64     // buckets-1 if that is a power of two, else 0
+	logs    []float32  // of the smallest integers, nearly all that occur; 0 or -0: not known yet
 	quick   *scan.Rows // nil: no assembly
 	keys    [CriteoCats]uint64
 	missing [CriteoCats]int32
@@ -65,7 +61,7 @@ type criteo struct {
 
 // Criteo reads Criteo lines. file is the name that errors give.
 func Criteo(file string, in io.Reader, buckets int) *Reader {
-	p := &criteo{buckets: uint64(buckets), logs: make([]float32, smallInts), columns: CriteoSpecs(buckets)}
+	p := &criteo{buckets: uint64(buckets), columns: CriteoSpecs(buckets)}
 	if bits.OnesCount64(p.buckets) == 1 {
 		p.mask = p.buckets - 1
 	}
@@ -75,7 +71,9 @@ func Criteo(file string, in io.Reader, buckets int) *Reader {
 	}
 	if scan.Here() && p.buckets <= 1<<31 {
 		p.quick = scan.NewRows(&p.keys, &p.missing, uint32(p.buckets))
-		p.logs = p.quick.Logs[:smallInts]
+		p.logs = p.quick.Logs[:scan.SmallInts]
+	} else {
+		p.logs = make([]float32, scan.SmallInts)
 	}
 	return newReader(file, in, p)
 }
@@ -110,7 +108,7 @@ func (p *criteo) scan(b *rows.Block, text []byte, at, end, n int) (next, appende
 	cats := slices.Grow(b.Columns[2].IDs, n*CriteoCats)[:(first+n)*CriteoCats]
 	row := first
 	for row < first+n && at < end {
-		if p.quick != nil {
+		if p.quick != nil { // which stops at rows that are not of the commonest form
 			next, k := p.quick.Read(text[:end], at, labels[row:], nums[row*CriteoNums:], cats[row*CriteoCats:])
 			if k > 0 {
 				at, row = next, row+k
