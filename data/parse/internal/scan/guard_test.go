@@ -38,3 +38,32 @@ func TestEntriesGuarded(t *testing.T) {
 		check(t, page[at:], 0, 40, &Entries{Base: 0, Beyond: 1e8}, -1)
 	}
 }
+
+// Nothing behind the text is looked at, however far the fields of a row reach.
+func TestRowsGuarded(t *testing.T) {
+	skipElsewhere(t)
+	page, r, h := guarded(t), rand.New(rand.NewPCG(9, 10)), newHasher(1<<20)
+	for range 1000 {
+		var text []byte
+		for range 3 {
+			text = criteoRow(text, r, "\n")
+		}
+		at := len(page) - len(text)
+		copy(page[at:], text)
+		for _, i := range []int{0, rowBefore - 1, rowBefore, len(text) - rowReach - 1, len(text) - rowReach, len(text) - rowReach + 1, len(text) - 1} {
+			h.check(t, page[at:], max(0, i), 3)
+		}
+	}
+	// Tabs are marked 64 bytes at a time: the last that is wanted stands at the end.
+	row := page[len(page)-rowReach:]
+	for i := range row {
+		row[i] = '0'
+		if k := (i - 2) & 63; i >= 2 && (k < 3 || k > 59) {
+			row[i] = '\t'
+		}
+	}
+	row[1] = '\t'
+	if _, n := h.check(t, page, len(page)-rowReach, 3); n != 0 {
+		t.Errorf("%q was taken", row)
+	}
+}
