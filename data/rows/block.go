@@ -112,7 +112,8 @@ func (b *Block) Slice(specs []ColumnSpec, lo, hi int) *Block {
 }
 
 // Take returns all rows as a block of their own and leaves b empty. Arrays that are
-// nearly full are handed over, not copied, and b gets new ones of about that size.
+// nearly full are handed over, not copied. Either way b gets new ones of about the size
+// of these rows, so that the next rows of that size need no copy.
 func (b *Block) Take(specs []ColumnSpec) *Block {
 	out := &Block{Rows: b.Rows, Columns: make([]Packed, len(b.Columns))}
 	for i := range b.Columns {
@@ -139,7 +140,7 @@ func (b *Block) Take(specs []ColumnSpec) *Block {
 func handed[T any](s *[]T) []T {
 	out := *s
 	if cap(out)-len(out) > len(out)/8 {
-		return slices.Clone(out)
+		out = slices.Clone(out)
 	}
 	*s = make([]T, 0, len(out)+len(out)/32)
 	return out
