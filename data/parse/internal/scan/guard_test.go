@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"unsafe"
 )
 
 // guarded is memory of one page behind which there is none.
@@ -25,6 +26,31 @@ func guarded(t *testing.T) []byte {
 		t.Fatal(err)
 	}
 	return m[:size:size]
+}
+
+// behind is room for n elements of 4 bytes behind which there is no memory.
+func behind[T int32 | float32](page []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&page[len(page)-4*n])), n)
+}
+
+// Nothing is written behind the room there is, though four entries are written at once.
+func TestEntriesRoom(t *testing.T) {
+	skipElsewhere(t)
+	r := rand.New(rand.NewPCG(9, 10))
+	first, second := guarded(t), guarded(t)
+	for range 5000 {
+		want := 1 + r.IntN(40)
+		text := append(append(line(r, want), '\n'), make([]byte, 2*reach)...)
+		room := r.IntN(want + 8)
+		ids, values := behind[int32](first, room), behind[float32](second, r.IntN(8)+room)
+		_, n, _, ok := (&Entries{Beyond: 1e8}).Read(text, 0, ids, values, -1)
+		if least := min(want, room-5); !ok || n < least || n > min(want, room) {
+			t.Fatalf("%d of %d entries, room for %d", n, want, room)
+		}
+	}
 }
 
 // Nothing behind the text is looked at.
