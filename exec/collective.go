@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/plan"
@@ -20,7 +21,9 @@ type runner interface {
 type group struct {
 	operands
 	runner runner
-	// whole is where it runs: nil is Out itself.
+	// runs is, for each copy, the memory of all values together, where it sums several.
+	runs []*tensor.Tensor
+	// whole is where it runs otherwise: nil is Out itself.
 	whole *tensor.Tensor
 	// give and take are the ranges of the whole, in bytes, that In is copied to
 	// and Out from.
@@ -40,6 +43,9 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	}
 	if t.Op == plan.AllGatherRows {
 		return b.rows(t, io, party)
+	}
+	if t.Op == plan.AllReduce && len(t.In) > 1 {
+		return b.fused(t, io, party)
 	}
 	if err := io.counts(1, 1); err != nil {
 		return nil, err
@@ -81,6 +87,34 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	return o, err
 }
 
+// fused sums several values at once, as the run of bytes that they are in their
+// arena. What is between them is zero on all ranks, and stays it.
+func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, error) {
+	p := b.e.cfg.Plan
+	lo, hi, err := p.Span(t.In)
+	if err != nil {
+		return nil, fmt.Errorf("cannot sum values together: %w", err)
+	}
+	if !slices.Equal(t.In, t.Out) {
+		return nil, errors.New("several values can be summed in place only")
+	}
+	v := &p.Values[t.In[0].Value]
+	o, elems := &group{operands: io}, (hi-lo)/v.DType.Size()
+	for _, mem := range b.e.values.arenas[v.Arena] {
+		run, err := tensor.Wrap(v.DType, mem[lo:hi], elems)
+		if err != nil {
+			return nil, err
+		}
+		o.runs = append(o.runs, run)
+	}
+	s, err := scheduleOf(t.Op, len(party.Group), true)
+	if err != nil {
+		return nil, err
+	}
+	o.runner, err = collective.NewRunner(party, s, v.DType, elems)
+	return o, err
+}
+
 // scheduleOf chooses the schedule of an op; same says that In and Out are of
 // one size.
 func scheduleOf(op plan.Op, n int, same bool) (*collective.Schedule, error) {
@@ -103,6 +137,9 @@ func scheduleOf(op plan.Op, n int, same bool) (*collective.Schedule, error) {
 }
 
 func (o *group) run(ctx context.Context, _ int64, c int) error {
+	if o.runs != nil {
+		return o.runner.Run(ctx, o.runs[c])
+	}
 	in, out := o.in[c][0], o.out[c][0]
 	whole := o.whole
 	if whole == nil {

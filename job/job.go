@@ -12,6 +12,7 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/strategy"
 )
 
 // Job is one training run.
@@ -159,6 +160,9 @@ type Strategy struct {
 	// (allreduce), 2/1 (ps).
 	Workers int `yaml:"workers"`
 	Servers int `yaml:"servers"`
+	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
+	// each by itself.
+	Bucket Size `yaml:"bucket"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -260,7 +264,7 @@ func Default() Job {
 		Precision: "f32",
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
-		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
+		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Consistency: Consistency{Kind: "bsp"}},
 		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,

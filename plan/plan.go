@@ -69,6 +69,8 @@ type Op uint8
 const (
 	NoOp Op = iota
 	// AllReduce sums In[0] over the group into Out[0], which may be the same value.
+	// Several values are summed in place, as the one run of bytes that they are in
+	// their arena (see Plan.Span).
 	AllReduce
 	// ReduceScatter leaves each rank its range of the sum.
 	ReduceScatter

@@ -39,7 +39,7 @@ func newMachine(w *worker, i int, t *plan.Task) (machine, error) {
 	case t.Kind == plan.Commit:
 		return &commit{place: p}, nil
 	case t.Op == plan.AllReduce:
-		return &ring{place: p, steps: collective.RingAllReduce(p.n).Ranks[p.me]}, nil
+		return newRing(p)
 	case t.Op == plan.AllGatherRows:
 		return &rows{place: p}, nil
 	}
@@ -76,14 +76,32 @@ func (p *place) finish() {
 // order of sums, so the same bits.
 type ring struct {
 	place
-	steps []collective.Step
-	k     int
+	schedule *collective.Schedule
+	steps    []collective.Step
+	k        int
+	// run is what is summed, all values together, with the gaps between them.
+	run []float64
+	at  []int // where each value begins in it
+}
+
+func newRing(p place) (*ring, error) {
+	lo, hi, err := p.w.plan.Span(p.t.In)
+	if err != nil {
+		return nil, err
+	}
+	s := collective.RingAllReduce(p.n)
+	r := &ring{place: p, schedule: s, steps: s.Ranks[p.me], run: make([]float64, (hi-lo)/8)}
+	for _, ref := range p.t.In {
+		r.at = append(r.at, (p.w.plan.Values[ref.Value].Offset-lo)/8)
+	}
+	return r, nil
 }
 
 func (r *ring) begin(step int64, c int) {
 	r.start(step, c)
-	if r.in(0) != r.out(0) {
-		copy(r.out(0).F64(), r.in(0).F64())
+	clear(r.run)
+	for i, at := range r.at {
+		copy(r.run[at:], r.in(i).F64())
 	}
 	r.k = 0
 	r.give()
@@ -91,8 +109,16 @@ func (r *ring) begin(step int64, c int) {
 }
 
 func (r *ring) chunk(g collective.Range) []float64 {
-	v := r.out(0).F64()
-	return v[collective.Bound(g.Lo, r.n, len(v)):collective.Bound(g.Hi, r.n, len(v))]
+	n := r.schedule.Chunks
+	return r.run[collective.Bound(g.Lo, n, len(r.run)):collective.Bound(g.Hi, n, len(r.run))]
+}
+
+// end gives the values their sums.
+func (r *ring) end() {
+	for i, at := range r.at {
+		copy(r.out(i).F64(), r.run[at:])
+	}
+	r.finish()
 }
 
 // give sends what step k sends; empty chunks are not sent.
@@ -123,7 +149,7 @@ func (r *ring) arrived() {
 		r.give()
 	}
 	if r.busy {
-		r.finish()
+		r.end()
 	}
 }
 

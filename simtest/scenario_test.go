@@ -55,6 +55,7 @@ type scenario struct {
 	seed             uint64
 	strategy         string
 	workers, servers int
+	bucket           int // bytes of gradients that are summed together
 	model            string
 	table            bool
 	rule             optim.Rule
@@ -104,6 +105,7 @@ func draw(seed uint64) *scenario {
 	}
 	s.network(r)
 	s.trouble(r)
+	s.bucket = []int{0, 1, 200}[r.IntN(3)]
 	return s
 }
 
@@ -193,8 +195,8 @@ func (s *scenario) serial(skipped []int64) *scenario {
 // String describes the scenario in one line.
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %d workers, %d servers; %s (table %t) with %s; %d rows, batches of %d, %d steps, checkpoint every %d",
-		s.strategy, s.workers, s.servers, s.model, s.table, s.rule.Kind, s.rows, s.batch, s.steps, s.every)
+	fmt.Fprintf(&b, "%s of %d workers, %d servers, buckets of %d; %s (table %t) with %s; %d rows, batches of %d, %d steps, checkpoint every %d",
+		s.strategy, s.workers, s.servers, s.bucket, s.model, s.table, s.rule.Kind, s.rows, s.batch, s.steps, s.every)
 	for _, p := range s.poisons {
 		fmt.Fprintf(&b, "; rank %d spoils step %d (param %d)", p.rank, p.step, p.param)
 	}

@@ -33,6 +33,7 @@ type builder struct {
 	read   map[int][]int              // tasks by the value they read
 	tag    uint32
 	arena  int // bytes of the arena that are taken
+	bucket bucket
 }
 
 // gradient is where the sum for one parameter is; keys are of a table.

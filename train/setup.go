@@ -49,7 +49,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 	}
 	s := &Setup{
 		Job: j, Step: step, DType: dtype,
-		Cluster: strategy.Cluster{Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
+		Cluster: clusterOf(&j.Strategy),
 	}
 	if column := input.WeighedBy(columns); column != "" {
 		if err := s.checkWeighed(column); err != nil {
@@ -60,6 +60,11 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// clusterOf is what a strategy may know of the machines.
+func clusterOf(s *job.Strategy) strategy.Cluster {
+	return strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1)}
 }
 
 // planned makes and checks the plans of a strategy.

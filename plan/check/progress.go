@@ -71,6 +71,9 @@ func (c *checker) signature(rank int, list []int, n int) string {
 	for _, r := range slices.Concat(in, t.Out) {
 		v := &c.p.Values[r.Value]
 		fmt.Fprintf(&s, " %v%v", v.DType, v.Shape)
+		if t.Kind == plan.Collective && len(in) > 1 && v.Arena != 0 { // gaps are summed too
+			fmt.Fprintf(&s, "+%d", v.Offset-c.p.Values[in[0].Value].Offset)
+		}
 	}
 	return s.String()
 }

@@ -21,6 +21,7 @@ func main() { os.Exit(cli.Main(cli.Strategy("star", star))) }
 // star takes the plan of allreduce and puts messages, sums on worker 0 and
 // broadcasts in place of its all-reduces.
 func star(step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
+	c.Bucket = 1 // each gradient by itself
 	program, err := strategy.AllReduce(step, c)
 	if err != nil {
 		return nil, fmt.Errorf("strategy star: %w", err)
