@@ -79,7 +79,7 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 		o.whole = tensor.New(in.DType, elems)
 	}
 	same := in.Shape.Elems() == out.Shape.Elems()
-	s, err := scheduleOf(t.Op, n, same)
+	s, err := b.scheduleOf(t, party.Group, same)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, e
 		}
 		o.runs = append(o.runs, run)
 	}
-	s, err := scheduleOf(t.Op, len(party.Group), true)
+	s, err := b.scheduleOf(t, party.Group, true)
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +115,13 @@ func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, e
 	return o, err
 }
 
-// scheduleOf chooses the schedule of an op; same says that In and Out are of
-// one size.
-func scheduleOf(op plan.Op, n int, same bool) (*collective.Schedule, error) {
-	switch op {
+// scheduleOf is the schedule of a task; same says that In and Out are of one size.
+func (b *binder) scheduleOf(t *plan.Task, group []int, same bool) (*collective.Schedule, error) {
+	n := len(group)
+	switch t.Op {
 	case plan.AllReduce:
 		if same {
-			return collective.RingAllReduce(n), nil
+			return collective.AllReduceBy(t.Algorithm, n, b.e.cfg.Plan.HostsOf(group))
 		}
 	case plan.Broadcast:
 		if same {
@@ -133,7 +133,7 @@ func scheduleOf(op plan.Op, n int, same bool) (*collective.Schedule, error) {
 		return collective.RingAllGather(n), nil
 	case plan.NoOp, plan.AllGatherRows:
 	}
-	return nil, fmt.Errorf("no collective %v of values of such sizes", op)
+	return nil, fmt.Errorf("no collective %v of values of such sizes", t.Op)
 }
 
 func (o *group) run(ctx context.Context, _ int64, c int) error {

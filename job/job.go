@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/strategy"
@@ -238,6 +239,14 @@ type Network struct {
 	JoinTimeout Duration `yaml:"join_timeout"`
 	// TaskTimeout bounds any one task of a plan, waits included.
 	TaskTimeout Duration `yaml:"task_timeout"`
+	// Hosts is how many workers are on each machine, in the order of ranks; empty:
+	// all are on one. Only the choice of algorithms goes by it.
+	Hosts []int `yaml:"hosts"`
+	// Costs is a file of measured costs of messages, relative to the data directory
+	// (see package collective/cost); empty: defaults.
+	Costs string `yaml:"costs"`
+	// Table is what that file says; no part of the job's file.
+	Table cost.Table `yaml:"-"`
 }
 
 // Duration is a time.Duration written as 30s or 2m in a job.

@@ -154,6 +154,8 @@ type Task struct {
 	Tag   uint32
 	Order Order
 	Done  Done
+	// Algorithm is of an AllReduce.
+	Algorithm Algorithm
 }
 
 // Class is the role of a value.
@@ -219,10 +221,12 @@ type Plan struct {
 	Window int
 	// Ranks holds the task list of every worker. Servers follow the workers in
 	// rank and have no list: they are what Stores names.
-	Ranks    [][]Task
-	Values   []Value
-	Segs     []Seg
-	Groups   [][]int
+	Ranks  [][]Task
+	Values []Value
+	Segs   []Seg
+	Groups [][]int
+	// Hosts are the ranks by machine, each once; empty: all are on one.
+	Hosts    [][]int
 	Stores   []StoreInfo
 	Holdings []Holding
 }

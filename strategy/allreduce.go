@@ -3,6 +3,7 @@ package strategy
 import (
 	"fmt"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/plan"
 )
@@ -22,7 +23,17 @@ func AllReduce(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if c.Bucket < 0 {
 		return nil, fmt.Errorf("strategy allreduce: buckets of %d bytes: want 1 or more, or 0 for the default", c.Bucket)
 	}
-	return program(step, c, allReduceStep, localEval), nil
+	if err := c.checkHosts(); err != nil {
+		return nil, fmt.Errorf("strategy allreduce: %w", err)
+	}
+	chooser, err := cost.NewChooser(c.Workers, c.Machine())
+	if err != nil {
+		return nil, fmt.Errorf("strategy allreduce: %w", err)
+	}
+	return program(step, c, func(b *builder) {
+		b.chooser, b.plan.Hosts = chooser, c.Hosts
+		allReduceStep(b)
+	}, localEval), nil
 }
 
 func allReduceStep(b *builder) {
@@ -103,6 +114,7 @@ func (b *builder) sendBucket() {
 		t.Name += ".." + params[n-1].Var.Name
 	}
 	t.Out = t.In
+	t.Algorithm = b.chooser.Choices(cost.Bytes(b.plan, &t))[0].Algorithm
 	b.add(t)
 }
 

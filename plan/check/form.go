@@ -42,6 +42,7 @@ func (c *checker) form() {
 			c.plan("group %d: ranks %v: want at least one, each once, ascending, below %d", g, ranks, len(p.Ranks))
 		}
 	}
+	c.formHosts()
 	for i := range p.Holdings {
 		c.formHolding(i, &p.Holdings[i])
 	}
@@ -258,6 +259,28 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	}
 }
 
+// formHosts proves that each rank is on one host, if hosts are told.
+func (c *checker) formHosts() {
+	on := make(map[int]int)
+	for h, ranks := range c.p.Hosts {
+		if len(ranks) == 0 {
+			c.plan("host %d has no ranks: drop it", h)
+		}
+		for _, r := range ranks {
+			if other, twice := on[r]; twice {
+				c.plan("rank %d is on host %d and on host %d: want each rank once", r, other, h)
+			}
+			on[r] = h
+			if r < 0 || r >= len(c.p.Ranks) {
+				c.plan("host %d: rank %d does not exist: the plan has %d", h, r, len(c.p.Ranks))
+			}
+		}
+	}
+	if n := len(on); n > 0 && n < len(c.p.Ranks) {
+		c.plan("hosts name %d of %d ranks: want all", n, len(c.p.Ranks))
+	}
+}
+
 // formCollective proves that a collective can sum or copy what it is given.
 func (c *checker) formCollective(at place, bad func(string, ...any)) {
 	t := c.at(at)
@@ -266,6 +289,14 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 	}
 	if t.Op == plan.AllGatherRows && (c.p.Values[t.In[0].Value].Class != plan.Key || c.p.Values[t.Out[0].Value].Class != plan.Key) {
 		bad("want (keys, rows) in and out")
+	}
+	switch {
+	case t.Algorithm > plan.ByHosts:
+		bad("%v is nothing that an all-reduce is done by", t.Algorithm)
+	case t.Algorithm != plan.ByRing && t.Op != plan.AllReduce:
+		bad("%v is how an all-reduce is done, not %v", t.Algorithm, t.Op)
+	case t.Algorithm == plan.ByHosts && len(c.p.Hosts) == 0:
+		bad("hierarchical goes by hosts: tell the plan's hosts, or take another algorithm")
 	}
 	if t.Op == plan.AllReduce && len(t.In)+len(t.Out) > 2 {
 		if !slices.Equal(t.In, t.Out) {

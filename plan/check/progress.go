@@ -64,6 +64,9 @@ func (c *checker) signature(rank int, list []int, n int) string {
 	t := &c.p.Ranks[rank][list[n]]
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s tag %d %v", t.Verb(), t.Tag, t.Order)
+	if t.Algorithm != plan.ByRing {
+		fmt.Fprintf(&s, " by %v", t.Algorithm)
+	}
 	in := t.In
 	if t.Kind == plan.Commit {
 		in = in[:2] // which gradients a rank checks is its own affair

@@ -35,7 +35,7 @@ func star(step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
 			}
 			if t.Kind == plan.Collective && t.Op == plan.AllReduce {
 				t.After = []plan.Dep{l.sum(t)}
-				t.Op = plan.Broadcast
+				t.Op, t.Algorithm = plan.Broadcast, plan.ByRing // the usual; only all-reduces have others
 			}
 			moved[i] = l.add(t).Task
 		}
