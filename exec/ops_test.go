@@ -96,11 +96,16 @@ func TestCollectives(t *testing.T) {
 		op      plan.Op
 		in, out int
 		inPlace bool
+		by      plan.Algorithm
 		want    func(rank int, step int64, i int) float64
 	}{
 		{op: plan.AllReduce, in: 6, out: 6, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
 		{op: plan.AllReduce, in: 3000, out: 3000, want: func(_ int, s int64, i int) float64 { return sum(s, i) }}, // round a ring
 		{op: plan.AllReduce, in: 6, inPlace: true, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByHalving, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByDoubling, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByTree, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByHosts, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
 		{op: plan.Broadcast, in: 6, out: 6, want: func(_ int, s int64, i int) float64 { return element(0, s, i) }},
 		{op: plan.ReduceScatter, in: 6, out: 2, want: func(r int, s int64, i int) float64 { return sum(s, 2*r+i) }},
 		{op: plan.AllGather, in: 2, out: 6, want: func(_ int, s int64, i int) float64 { return element(i/2, s, i%2) }},
@@ -113,8 +118,9 @@ func TestCollectives(t *testing.T) {
 				out, name = d.value("out", plan.Grad, plan.NoState, c.out), "out"
 			}
 			all := []int{0, 1, 2}
+			d.Hosts = [][]int{{0, 1}, {2}}
 			d.add(all, d.compute("make", nil, []plan.Ref{in}, from(nil, element)))
-			d.add(all, plan.Task{Kind: plan.Collective, Name: "it", Op: c.op, In: []plan.Ref{in}, Out: []plan.Ref{out}, Lane: plan.Lane{Kind: plan.Group}}, "make")
+			d.add(all, plan.Task{Kind: plan.Collective, Name: "it", Op: c.op, Algorithm: c.by, In: []plan.Ref{in}, Out: []plan.Ref{out}, Lane: plan.Lane{Kind: plan.Group}}, "make")
 			w := mem.NewNetwork(ranks, mem.Options{Link: uneven})
 			var cfgs []exec.Config
 			var got []map[string][][]float64
@@ -126,6 +132,11 @@ func TestCollectives(t *testing.T) {
 			}
 			_, errs := runAll(t, w, 3, cfgs...)
 			must(t, errs)
+			for r, e := range w.Endpoints() {
+				if st := e.Stats(); c.op == plan.AllReduce && int(st.MessagesSent) != 3*messages(c.by, r) {
+					t.Errorf("%v by %v: rank %d sent %d messages in 3 steps, want %d a step", c.op, c.by, r, st.MessagesSent, messages(c.by, r))
+				}
+			}
 			for r := range ranks {
 				for s, v := range got[r][name] {
 					for i := range v {
@@ -390,4 +401,22 @@ func TestStoreErrorNamesTheTask(t *testing.T) {
 			t.Error(te)
 		}
 	})
+}
+
+// messages is what rank r of 3 sends in an all-reduce, of which hosts have the first two and
+// the last.
+func messages(by plan.Algorithm, r int) int {
+	switch by {
+	case plan.ByRing:
+		return 4
+	case plan.ByHalving: // two ranks halve and gather; the last gives to the first and is given
+		return []int{3, 2, 1}[r]
+	case plan.ByDoubling:
+		return []int{2, 1, 1}[r]
+	case plan.ByTree:
+		return []int{2, 1, 1}[r]
+	case plan.ByHosts: // a ring of two between the hosts
+		return []int{3, 1, 2}[r]
+	}
+	return 0
 }

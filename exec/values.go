@@ -34,7 +34,7 @@ func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
 	size := map[int]int{}
 	for i := range p.Values {
 		if v := &p.Values[i]; v.Arena != 0 {
-			size[v.Arena] = max(size[v.Arena], v.Offset+v.Shape.Elems()*v.DType.Size())
+			size[v.Arena] = max(size[v.Arena], v.Offset+v.Bytes())
 		}
 	}
 	arenas := map[int][][]byte{}
@@ -49,7 +49,7 @@ func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
 // placed returns a value's part of its arena, in one copy.
 func (v *values) placed(val *plan.Value, c int) (*tensor.Tensor, error) {
 	mem := v.arenas[val.Arena][c]
-	end := val.Offset + val.Shape.Elems()*val.DType.Size()
+	end := val.Offset + val.Bytes()
 	if !val.Shape.Static() || val.Offset < 0 || val.Offset > end {
 		return nil, fmt.Errorf("value %q of shape %v cannot be at %d of an arena", val.Name, val.Shape, val.Offset)
 	}

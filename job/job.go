@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/strategy"
 )
 
 // Job is one training run.
@@ -159,6 +161,9 @@ type Strategy struct {
 	// (allreduce), 2/1 (ps).
 	Workers int `yaml:"workers"`
 	Servers int `yaml:"servers"`
+	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
+	// each by itself.
+	Bucket Size `yaml:"bucket"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -234,6 +239,14 @@ type Network struct {
 	JoinTimeout Duration `yaml:"join_timeout"`
 	// TaskTimeout bounds any one task of a plan, waits included.
 	TaskTimeout Duration `yaml:"task_timeout"`
+	// Hosts is how many workers are on each machine, in the order of ranks; empty:
+	// all are on one. Only the choice of algorithms goes by it.
+	Hosts []int `yaml:"hosts"`
+	// Costs is a file of measured costs of messages, relative to the data directory
+	// (see package collective/cost); empty: defaults.
+	Costs string `yaml:"costs"`
+	// Table is what that file says; no part of the job's file.
+	Table cost.Table `yaml:"-"`
 }
 
 // Duration is a time.Duration written as 30s or 2m in a job.
@@ -260,7 +273,7 @@ func Default() Job {
 		Precision: "f32",
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
-		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
+		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Consistency: Consistency{Kind: "bsp"}},
 		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,

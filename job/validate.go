@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/metric"
@@ -157,6 +159,54 @@ func (j *Job) validateStrategy() error {
 		return &FieldError{"strategy.workers", fmt.Sprintf("serial has one worker, not %d: set strategy.kind=allreduce or ps, or workers 1", s.Workers)}
 	case (s.Kind == "serial" || s.Kind == "allreduce") && s.Servers != 0:
 		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
+	}
+	return j.validateHosts()
+}
+
+// validateHosts checks that every worker is on one host.
+func (j *Job) validateHosts() error {
+	total := 0
+	for _, n := range j.Network.Hosts {
+		if n < 1 {
+			return &FieldError{"network.hosts", fmt.Sprintf("%v: want at least one worker on each host", j.Network.Hosts)}
+		}
+		total += n
+	}
+	switch {
+	case total > 0 && total != j.Strategy.Workers:
+		return &FieldError{"network.hosts", fmt.Sprintf("%v are %d workers, strategy.workers is %d", j.Network.Hosts, total, j.Strategy.Workers)}
+	case len(j.Network.Hosts) > 1 && j.Network.Kind == "unix":
+		return &FieldError{"network.hosts", "unix sockets do not reach from host to host: set network.kind=tcp"}
+	}
+	return nil
+}
+
+// HostsOf lists the workers by host, nil if the job says nothing of hosts.
+func (n *Network) HostsOf() (hosts [][]int) {
+	rank := 0
+	for _, size := range n.Hosts {
+		host := make([]int, size)
+		for i := range host {
+			host[i] = rank
+			rank++
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts
+}
+
+// ReadCosts reads the file that Costs names, from its path, into Table. All ranks
+// must read the same: the plans, and so their digest, depend on it.
+func (n *Network) ReadCosts(path string) error {
+	if n.Costs == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		n.Table, err = cost.Parse(text)
+	}
+	if err != nil {
+		return &FieldError{"network.costs", err.Error()}
 	}
 	return nil
 }

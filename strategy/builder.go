@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/graph/flops"
 	"github.com/gangline/gangline/plan"
@@ -20,19 +21,21 @@ const window = 2
 // program. What a task waits for follows from them: the writers of what it
 // reads, the readers and writers of what it writes.
 type builder struct {
-	step   *graph.Step
-	c      Cluster
-	plan   *plan.Plan
-	tasks  []plan.Task
-	value  map[*graph.Node]int
-	params []int                      // the values of class Param
-	table  map[int]bool               // which of them are tables
-	sums   map[*graph.Param]gradient  // what to update from
-	roles  map[*graph.Node]plan.Value // class and state of nodes that are no activations
-	wrote  map[int][]int              // tasks by the value they write
-	read   map[int][]int              // tasks by the value they read
-	tag    uint32
-	arena  int // bytes of the arena that are taken
+	step    *graph.Step
+	c       Cluster
+	plan    *plan.Plan
+	tasks   []plan.Task
+	value   map[*graph.Node]int
+	params  []int                      // the values of class Param
+	table   map[int]bool               // which of them are tables
+	sums    map[*graph.Param]gradient  // what to update from
+	roles   map[*graph.Node]plan.Value // class and state of nodes that are no activations
+	wrote   map[int][]int              // tasks by the value they write
+	read    map[int][]int              // tasks by the value they read
+	tag     uint32
+	arena   int // bytes of the arena that are taken
+	bucket  bucket
+	chooser *cost.Chooser // of algorithms, where there is a choice
 }
 
 // gradient is where the sum for one parameter is; keys are of a table.

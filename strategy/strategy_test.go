@@ -77,7 +77,7 @@ func clusters(kind string) []strategy.Cluster {
 		return []strategy.Cluster{{Workers: 1}}
 	case "allreduce":
 		for w := range 8 {
-			all = append(all, strategy.Cluster{Workers: w + 1})
+			all = append(all, strategy.Cluster{Workers: w + 1}, strategy.Cluster{Workers: w + 1, Bucket: 1}, strategy.Cluster{Workers: w + 1, Bucket: 100})
 		}
 	case "ps":
 		for w := range 8 {
@@ -100,7 +100,7 @@ func TestEveryPlanIsProved(t *testing.T) {
 		}
 		for name, step := range models {
 			for _, c := range clusters(kind) {
-				t.Run(fmt.Sprintf("%s/%s/%d+%d", kind, name, c.Workers, c.Servers), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%+v", kind, name, c), func(t *testing.T) {
 					program, err := build(step, c)
 					if err != nil {
 						t.Fatal(err)
@@ -226,6 +226,7 @@ func TestWrongClusters(t *testing.T) {
 		{"serial", strategy.Cluster{Workers: 1, Servers: 1}, "no servers"},
 		{"allreduce", strategy.Cluster{}, "at least one worker"},
 		{"allreduce", strategy.Cluster{Workers: 2, Servers: 1}, "no servers"},
+		{"allreduce", strategy.Cluster{Workers: 2, Bucket: -1}, "want 1 or more"},
 		{"ps", strategy.Cluster{Workers: 2}, "at least one of each"},
 	} {
 		build, err := strategy.ByName(c.kind)

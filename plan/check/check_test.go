@@ -158,7 +158,9 @@ func TestGoodPlans(t *testing.T) {
 	// Values side by side in an arena, and at one place of two.
 	arenas := edit(t, good, "weight  f32  []     scalar", "weight  f32  []     scalar arena=1 offset=40",
 		"grad    of=w", "grad    of=w arena=1 offset=8", "loss    f32  []     scalar", "loss    f32  []     scalar arena=2 offset=8")
-	for name, text := range map[string]string{"arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
+	// Two hosts, and an algorithm that goes by them.
+	hosts := edit(t, good, "holdings", "hosts\n  0  0\n  1  1\n\nholdings", "group=0 tag=1", "group=0 tag=1 algorithm=hierarchical")
+	for name, text := range map[string]string{"hosts": hosts, "arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
 		if err := Plan(mustParse(t, text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -208,6 +210,12 @@ func TestCheckFinds(t *testing.T) {
 		{"link", pipeline, []string{"link.2   send     h ", "link.3   send     h "}, "rank 0: task 2 (send h): is on lane link.3: want link.2"},
 		{"tag", pipeline, []string{"peer=1 tag=2", "peer=1 tag=1"}, "rank 0: task 3 (send y): tag 1 is taken by task 2 (send h)"},
 		{"tag of a collective", pipeline, []string{"peer=1 tag=2", "peer=1 tag=4"}, "rank 0: task 7 (commit step): tag 4 is taken by task 3 (send y)"},
+		{"algorithm of a broadcast", good, []string{"allreduce  w        group=0 tag=1", "broadcast  w        group=0 tag=1 algorithm=tree"}, "rank 0: task 2 (broadcast w): tree is how an all-reduce is done, not broadcast"},
+		{"hierarchical without hosts", good, []string{"group=0 tag=1", "group=0 tag=1 algorithm=hierarchical"}, "rank 0: task 2 (allreduce w): hierarchical goes by hosts"},
+		{"a rank on two hosts", good, []string{"holdings", "hosts\n  0  0 1\n  1  1\n\nholdings"}, "plan: rank 1 is on host 0 and on host 1: want each rank once"},
+		{"a rank on no host", good, []string{"holdings", "hosts\n  0  1\n\nholdings"}, "plan: hosts name 1 of 2 ranks: want all"},
+		{"a host of nobody", good, []string{"holdings", "hosts\n  0  0 1\n  1\n\nholdings"}, "plan: host 1 has no ranks"},
+		{"a host of a rank that is not", good, []string{"holdings", "hosts\n  0  0 1 2\n\nholdings"}, "plan: host 0: rank 2 does not exist"},
 		// No hang.
 		{
 			"messages in another order", pipeline,
@@ -248,6 +256,21 @@ func TestCheckFinds(t *testing.T) {
 			}
 			t.Errorf("no finding begins with %q:\n%v", c.want, err)
 		})
+	}
+}
+
+// TestCheckOfAnotherAlgorithm: members that sum in different ways would wait for
+// messages that nobody sends.
+func TestCheckOfAnotherAlgorithm(t *testing.T) {
+	p := mustParse(t, good)
+	p.Ranks[1][2].Algorithm = plan.ByTree
+	const want = "rank 1: task 2 (allreduce w): comes as number 1 on group 0 as (allreduce tag 1 any by tree"
+	if err := Plan(p); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	p.Ranks[0][2].Algorithm, p.Ranks[1][2].Algorithm = 9, 9
+	if err := Plan(p); err == nil || !strings.Contains(err.Error(), "algorithm(9) is nothing that an all-reduce is done by") {
+		t.Errorf("got %v", err)
 	}
 }
 
