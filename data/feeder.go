@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/data/shuffle"
 	"github.com/gangline/gangline/internal/distinct"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
@@ -48,8 +49,9 @@ type Feeder struct {
 	keyed       []keyed // one a column; of use for those whose keys are asked for
 	batch       Batch
 	rows        []int
-	first       int   // where rows[0] stands in the step's batch
-	ahead       []int // blocks of the next window
+	first       int           // where rows[0] stands in the step's batch
+	ahead       []int         // blocks of the next window
+	table       shuffle.Table // of the epoch
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
@@ -146,7 +148,7 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 	if len(out) != len(f.inputs) {
 		panic(fmt.Sprintf("data: Feed of %d tensors for %d inputs", len(out), len(f.inputs)))
 	}
-	f.rows = f.order.RankRows(step, f.rank, f.ranks, f.rows)
+	f.rows = f.order.rankRows(step, f.rank, f.ranks, f.rows, &f.table)
 	f.first = f.order.RankStart(step, f.rank, f.ranks)
 	f.batch.Reset(0, len(f.columns))
 	for i := range f.inputs {
