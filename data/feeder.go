@@ -52,6 +52,7 @@ type Feeder struct {
 	first       int           // where rows[0] stands in the step's batch
 	ahead       []int         // blocks of the next window
 	table       shuffle.Table // of the epoch
+	checked     bool          // all ids of the source are of their columns
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
@@ -87,6 +88,9 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 	}
 	f := &Feeder{src: src, order: order, rank: rank, ranks: ranks, columns: src.Columns()}
 	f.keyed = make([]keyed, len(f.columns))
+	if s, ok := src.(interface{ checked() bool }); ok {
+		f.checked = s.checked()
+	}
 	for _, in := range inputs {
 		if in.Part == partIndex {
 			if in.DType != tensor.I64 || in.Dims != 1 {
@@ -218,9 +222,11 @@ func (f *Feeder) prepare(c int) error {
 		return nil
 	}
 	col, dim := &f.batch.Columns[c], uint64(f.columns[c].Dim)
-	for i, id := range col.IDs {
-		if uint64(id) >= dim {
-			return f.outOfRange(c, i)
+	if !f.checked {
+		for i, id := range col.IDs {
+			if uint64(id) >= dim {
+				return f.outOfRange(c, i)
+			}
 		}
 	}
 	if k := &f.keyed[c]; k.wanted {
