@@ -67,10 +67,7 @@ func (b *binder) feed(t *plan.Task, io operands) (op, error) {
 // begin prepares for steps [first, last).
 func (o *feed) begin(first, last int64) {
 	o.feeding <- struct{}{}
-	o.next, o.last = first, last
-	o.mu.Lock()
-	o.count = 0
-	o.mu.Unlock()
+	o.next, o.last = first, last // the ring is empty: the last Run took all or failed
 	<-o.feeding
 }
 
