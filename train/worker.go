@@ -257,7 +257,7 @@ func (w *worker) stepTime() *report.StepTime {
 	t, _ := w.step.Times()
 	return &report.StepTime{
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
-		Wait: t.Wait.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
+		Wait: t.Wait.Seconds(), WaitInput: t.WaitInput.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
 	}
 }
 
