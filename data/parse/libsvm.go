@@ -180,13 +180,16 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		k++
 	}
 	x.IDs, x.Values = ids[:k], values[:k]
+	next, ok = pastEnd(text, i)
+	return next, ok && p.admit(ids[start:k], ascending)
+}
+
+// pastEnd returns what is behind the line end at i, if there is one.
+func pastEnd(text []byte, i int) (next int, ok bool) {
 	if text[i] == '\r' {
 		i++
 	}
-	if text[i] != '\n' {
-		return 0, false
-	}
-	return i + 1, p.admit(ids[start:k], ascending)
+	return i + 1, text[i] == '\n'
 }
 
 // admit tells whether no id of a row stands there twice, and notes the largest.
