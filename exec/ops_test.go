@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
@@ -133,8 +134,8 @@ func TestCollectives(t *testing.T) {
 			_, errs := runAll(t, w, 3, cfgs...)
 			must(t, errs)
 			for r, e := range w.Endpoints() {
-				if st := e.Stats(); c.op == plan.AllReduce && int(st.MessagesSent) != 3*messages(c.by, r) {
-					t.Errorf("%v by %v: rank %d sent %d messages in 3 steps, want %d a step", c.op, c.by, r, st.MessagesSent, messages(c.by, r))
+				if st := e.Stats(); c.op == plan.AllReduce && st.BytesSent != 3*sent(t, c.by, r, c.in) {
+					t.Errorf("%v by %v: rank %d sent %d bytes in 3 steps, want %d a step", c.op, c.by, r, st.BytesSent, sent(t, c.by, r, c.in))
 				}
 			}
 			for r := range ranks {
@@ -403,20 +404,24 @@ func TestStoreErrorNamesTheTask(t *testing.T) {
 	})
 }
 
-// messages is what rank r of 3 sends in an all-reduce, of which hosts have the first two and
-// the last.
-func messages(by plan.Algorithm, r int) int {
-	switch by {
-	case plan.ByRing:
-		return 4
-	case plan.ByHalving: // two ranks halve and gather; the last gives to the first and is given
-		return []int{3, 2, 1}[r]
-	case plan.ByDoubling:
-		return []int{2, 1, 1}[r]
-	case plan.ByTree:
-		return []int{2, 1, 1}[r]
-	case plan.ByHosts: // a ring of two between the hosts
-		return []int{3, 1, 2}[r]
+// sent is what index r of three sends by an algorithm for so many float64, the last
+// two hosts apart: by its schedule, and an opening of 128 bytes to each partner.
+func sent(t *testing.T, by plan.Algorithm, r, elems int) int64 {
+	t.Helper()
+	hosts, err := collective.HierarchicalAllReduce([][]int{{0, 1}, {2}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return 0
+	s := map[plan.Algorithm]*collective.Schedule{
+		plan.ByRing: collective.RingAllReduce(3), plan.ByHalving: collective.HalvingAllReduce(3),
+		plan.ByDoubling: collective.DoublingAllReduce(3), plan.ByTree: collective.TreeAllReduce(3), plan.ByHosts: hosts,
+	}[by]
+	partners := map[int]bool{}
+	for _, step := range s.Ranks[r] {
+		if step.To != collective.Nobody {
+			partners[step.To] = true
+		}
+	}
+	bytes, _ := s.Traffic(r, elems, 8)
+	return bytes + int64(128*len(partners))
 }
