@@ -12,7 +12,8 @@
 //
 // Parameters and slots exist once and are found by name in Config.State, so
 // that the executors of several plans share them. Every other value exists
-// once for each step in flight: step t uses copy t mod Window.
+// once for each step in flight: step t uses copy t mod Window. Lives of a value that
+// cannot overlap, as those of activations in micro-batches, share memory.
 //
 // # Failures
 //
@@ -178,7 +179,7 @@ func New(cfg Config) (*Exec, error) {
 	if cfg.Endpoint != nil {
 		alloc = cfg.Endpoint.Alloc
 	}
-	e.values = newValues(p, cfg.State, alloc)
+	e.values = newValues(p, list, cfg.State, alloc)
 	e.books = newLedger(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)

@@ -26,6 +26,9 @@ type Job struct {
 	Data  Data   `yaml:"data"`
 	// Batch is the global batch: examples a step over all workers.
 	Batch int `yaml:"batch"`
+	// MicroBatches is into how many parts each worker cuts its part of a step: it
+	// computes one after the other, with the memory of one, and adds the gradients up.
+	MicroBatches int `yaml:"micro_batches"`
 	// Epochs is how often the training rows are passed over.
 	Epochs int `yaml:"epochs"`
 	// Steps ends the run after that many steps, if that is earlier; 0: never.
@@ -265,8 +268,11 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // Default returns the values of all fields that a job leaves out.
 func Default() Job {
 	return Job{
-		Seed:      1,
-		Batch:     256,
+		Seed:  1,
+		Batch: 256,
+
+		MicroBatches: 1,
+
 		Epochs:    1,
 		Model:     Model{Bias: true},
 		Optimizer: optim.Rule{},

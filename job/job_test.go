@@ -111,6 +111,7 @@ func TestRefusals(t *testing.T) {
 		{"hosts of other workers", "strategy: {kind: allreduce}", "network.kind=tcp\x00network.hosts=[2, 1]", `network.hosts: [2 1] are 3 workers, strategy.workers is 2`},
 		{"an empty host", "strategy: {kind: allreduce}", "network.kind=tcp\x00network.hosts=[2, 0]", `network.hosts: [2 0]: want at least one`},
 		{"unix between hosts", "strategy: {kind: allreduce}", "network.hosts=[1, 1]", `network.hosts: unix sockets do not reach`},
+		{"micro-batches", "", "micro_batches=0", `micro_batches: must be 1 to 256, is 0`},
 		{"bucket", "", "strategy.bucket=-1", `"-1" does not fit strategy.bucket`},
 		{"checkpoint without dir", "", "checkpoint.every=5", `checkpoint.dir: is missing`},
 		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},

@@ -23,6 +23,8 @@ const (
 	MaxRanks = 1024
 	// MaxBatch bounds the global batch.
 	MaxBatch = 1 << 24
+	// MaxMicroBatches bounds the parts of a worker's part of a step.
+	MaxMicroBatches = 256
 	// MaxThreads bounds the threads of a worker.
 	MaxThreads = 1024
 )
@@ -76,6 +78,7 @@ func (j *Job) Validate() error {
 		{j.Data.Train.Format == "", "data.train.format", "is missing: set " + strings.Join(formats(), ", ")},
 		{j.Model.Kind == "", "model.kind", "is missing: set logistic, softmax, linear, mlp, cnn, fm, ctr, deepfm, dlrm or gpt"},
 		{j.Batch < 1 || j.Batch > MaxBatch, "batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Batch)},
+		{j.MicroBatches < 1 || j.MicroBatches > MaxMicroBatches, "micro_batches", fmt.Sprintf("must be 1 to %d, is %d", MaxMicroBatches, j.MicroBatches)},
 		{j.Eval.Batch < 1 || j.Eval.Batch > MaxBatch, "eval.batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Eval.Batch)},
 		{j.Epochs < 1, "epochs", fmt.Sprintf("must be at least 1, is %d", j.Epochs)},
 		{j.Steps < 0, "steps", "must not be negative"},

@@ -52,7 +52,8 @@ const (
 	// dense gradient, of which the range that the store holds is sent. The
 	// parameter is the State of the gradient. Done says what the task waits for.
 	Push
-	// Add sums In into Out[0] (micro-batches).
+	// Add sums In into Out[0] (micro-batches). With two Out, (keys, rows) of a table,
+	// In is such pairs, and rows of equal keys are summed in their order.
 	Add
 	// Commit ends a synchronous step over Group: In is (weight, loss, gradients
 	// to be checked for finiteness...), Out is (total weight, total loss). If

@@ -126,7 +126,7 @@ func (b *builder) gatherRows(p *graph.Param) {
 	}
 	b.add(plan.Task{
 		Kind: plan.Collective, Op: plan.AllGatherRows, Name: p.Var.Name, Lane: b.group(), Tag: b.nextTag(),
-		In: refs(b.node(p.Keys), b.node(p.Grad)), Out: refs(all.keys, all.sum),
+		In: refs(b.sums[p].keys, b.sums[p].sum), Out: refs(all.keys, all.sum),
 	})
 	b.sums[p] = all
 }

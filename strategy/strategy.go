@@ -26,6 +26,10 @@ type Cluster struct {
 	// sum them: one that is larger goes by itself. 0 is BucketDefault, 1 sums each by
 	// itself.
 	Bucket int
+	// Micro is into how many micro-batches a worker's part of a step is cut, whose
+	// gradient sums are added before they are sent off; 0 is 1. Activations are of one
+	// of them at a time.
+	Micro int
 	// Hosts are the workers by machine, each once, in ascending order; nil: all are on
 	// one. Local is how those of one host talk, by unix sockets if nothing is said;
 	// between hosts it is TCP. Costs are what that costs; zero is cost.Default. By

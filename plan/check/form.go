@@ -133,7 +133,7 @@ func formOf(t *plan.Task) (lane plan.Lane, in, out string) {
 	case plan.Compute:
 		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "0+", "0+"
 	case plan.Add:
-		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "1+", "1"
+		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "1+", "1+"
 	case plan.Send:
 		return plan.LinkLane(t.Peer, false), "1", "0"
 	case plan.Recv:
@@ -232,8 +232,18 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	val := func(r plan.Ref) *plan.Value { return &c.p.Values[r.Value] }
 	switch t.Kind {
 	case plan.Add:
-		for _, r := range t.In {
-			c.alike(at, r, t.Out[0])
+		if len(t.Out) > 2 || len(t.In)%len(t.Out) != 0 || len(t.Out) == 2 && val(t.Out[0]).Class != plan.Key {
+			bad("want one value out, or (keys, rows) and such pairs in")
+			return
+		}
+		for i, r := range t.In {
+			out := t.Out[i%len(t.Out)]
+			if c.alike(at, r, out); (val(r).Class == plan.Key) != (val(out).Class == plan.Key) {
+				bad("adds %s to %s: keys go with keys, and rows with rows", c.value(r.Value), c.value(out.Value))
+			}
+			if len(t.Out) == 2 && slices.Contains(t.Out, r) {
+				bad("rows cannot be added in place: write %s elsewhere", c.value(r.Value))
+			}
 		}
 	case plan.Collective:
 		c.formCollective(at, bad)
