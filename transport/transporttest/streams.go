@@ -33,6 +33,7 @@ func RunStreams(t *testing.T, open OpenStreams, skip ...string) {
 		{"ParkCanceled", 3, testParkCanceled},
 		{"ParkDeadline", 2, testParkDeadline},
 		{"StreamPeerCloses", 3, testStreamPeerCloses},
+		{"StreamLastWords", 2, testStreamLastWords},
 		{"StreamPeerLost", 3, testStreamPeerLost},
 		{"LostWhileWriting", 2, testLostWhileWriting},
 		{"AnyMemberLost", 3, testAnyMemberLost},
