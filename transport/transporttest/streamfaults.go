@@ -78,7 +78,7 @@ func testStreamLastWords(t *testing.T, s []transport.Streams) {
 	if err := writeAll(ctx, s[1], 0, make([]byte, someBytes)); err != nil {
 		t.Fatal(err)
 	}
-	sent := fill(t, s[0], 0, 1)
+	sent := fill(t, s[0], 1)
 	if err := s[0].Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func testStreamPeerLost(t *testing.T, s []transport.Streams) {
 
 // A peer that dies while it holds bytes that nobody took is lost too.
 func testLostWhileWriting(t *testing.T, s []transport.Streams) {
-	fill(t, s[0], 0, 1)
+	fill(t, s[0], 1)
 	abort(t, s[1])
 	wantStream(t, writeUntilError(patient(t), s[0]), 0, 1, transport.ErrPeerLost)
 }
