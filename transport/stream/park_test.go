@@ -3,6 +3,8 @@
 package stream
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -63,6 +65,22 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			}
 			closeAll(t, s)
 		})
+	}
+}
+
+// A deadline ends a sleep: it is not only looked at when a slice has ended.
+func TestDeadlineEndsSleep(t *testing.T) {
+	s := openAll(t, 2, func(rank int) Config { return testConfig(rank, 2, Auto) })
+	defer closeAll(t, s)
+	s[0].(*Group).slice = time.Hour
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	var err error
+	for err == nil {
+		err = s[0].Park(ctx, s[0].To(1), nil)
+	}
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the deadline", err)
 	}
 }
 

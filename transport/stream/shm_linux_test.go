@@ -1,10 +1,12 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -71,6 +73,43 @@ func TestCorruptCounters(t *testing.T) {
 			wantCorrupt(t, err)
 		})
 	}
+}
+
+// What comes after a rank has looked, and before it says that it sleeps, rings no bell: a
+// last look finds it.
+func TestLastLook(t *testing.T) {
+	low, high, groups := openPair(t)
+	defer closeAll(t, groups)
+	for _, s := range groups {
+		s.(*Group).slice = time.Hour
+	}
+	ctx := patient(t)
+	write(t, low, MinRing) // high has not said that it sleeps
+	if !groups[1].(*Group).doze(ctx, high, nil) {
+		t.Error("slept while there were bytes")
+	}
+	if n, err := high.Read(make([]byte, MinRing)); n != MinRing || err != nil {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	if !groups[0].(*Group).doze(ctx, nil, low) {
+		t.Error("slept while there was room")
+	}
+	if ctx.Err() != nil {
+		t.Error(context.Cause(ctx))
+	}
+}
+
+// What has arrived once cannot be taken back.
+func TestCorruptHeadGoesBack(t *testing.T) {
+	low, high, groups := openPair(t)
+	defer closeAll(t, groups)
+	write(t, low, 100)
+	if b, err := high.Peek(); err != nil || len(b) != 100 {
+		t.Fatalf("%d bytes, %v", len(b), err)
+	}
+	low.out.head.Store(50)
+	_, err := high.Peek()
+	wantCorrupt(t, err)
 }
 
 func write(t *testing.T, s *shm, n int) {

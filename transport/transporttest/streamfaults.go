@@ -71,6 +71,24 @@ func testStreamPeerCloses(t *testing.T, s []transport.Streams) {
 	}
 }
 
+// All that fitted can be read, even if the peer closed while its stream was full and
+// bytes for it had not been read.
+func testStreamLastWords(t *testing.T, s []transport.Streams) {
+	ctx := patient(t)
+	if err := writeAll(ctx, s[1], 0, make([]byte, someBytes)); err != nil {
+		t.Fatal(err)
+	}
+	sent := fill(t, s[0], 1)
+	if err := s[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := untilError(ctx, s[1], 0)
+	if int64(n) != sent {
+		t.Errorf("read %d bytes, want %d; then %v", n, sent, err)
+	}
+	wantStream(t, err, 1, 0, transport.ErrPeerClosed)
+}
+
 // abort lets a rank die without a bye.
 func abort(t *testing.T, s transport.Streams) {
 	t.Helper()
@@ -99,7 +117,7 @@ func testStreamPeerLost(t *testing.T, s []transport.Streams) {
 
 // A peer that dies while it holds bytes that nobody took is lost too.
 func testLostWhileWriting(t *testing.T, s []transport.Streams) {
-	fill(t, s[0], 0, 1)
+	fill(t, s[0], 1)
 	abort(t, s[1])
 	wantStream(t, writeUntilError(patient(t), s[0]), 0, 1, transport.ErrPeerLost)
 }
