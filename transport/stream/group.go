@@ -57,7 +57,8 @@ func (g *Group) Path(peer int) Path {
 }
 
 // Stats implements transport.Streams. Messages are not counted, there are none.
-// LastHeard is when a Park found that bytes had come, which is before the wait it began.
+// LastHeard is when the last Park for a peer's bytes began before which bytes of that peer
+// were read, so it is never before they came, and before the wait for those that are missing.
 func (g *Group) Stats() transport.Stats {
 	s := transport.Stats{LastHeard: make([]time.Time, g.cfg.World)}
 	for _, b := range g.bodies {
