@@ -80,8 +80,12 @@ type Config struct {
 	Backend compute.Backend
 	// Endpoint connects the ranks; nil if the plan never leaves this one.
 	Endpoint transport.Endpoint
-	Feeder   Feeder
-	Stores   Stores
+	// Streams are those of the plan's groups, in their order, which collectives of a
+	// group run on; nil for a group without, whose collectives are messages of the
+	// Endpoint. Executors that share streams must not run at the same time.
+	Streams []transport.Streams
+	Feeder  Feeder
+	Stores  Stores
 	// Trace takes a span a task; nil records none.
 	Trace *trace.Recorder
 	// Deadline bounds one task; 0 is no bound.

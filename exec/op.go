@@ -91,6 +91,9 @@ func (b *binder) party(t *plan.Task) (collective.Party, error) {
 		return collective.Party{}, fmt.Errorf("no group %d", t.Group)
 	}
 	p := collective.Party{Endpoint: b.e.cfg.Endpoint, Group: groups[t.Group], Index: -1, Tag: t.Tag}
+	if s := b.e.cfg.Streams; t.Group < len(s) {
+		p.Streams = s[t.Group]
+	}
 	for i, r := range p.Group {
 		if r == b.e.cfg.Rank {
 			p.Index = i

@@ -80,11 +80,22 @@ func (e *Exec) silent(peer int) time.Duration {
 	if e.cfg.Endpoint == nil {
 		return -1
 	}
-	heard := e.cfg.Endpoint.Stats().LastHeard
-	if peer < 0 || peer >= len(heard) || heard[peer].IsZero() {
+	var last time.Time
+	hear := func(s transport.Stats) {
+		if peer >= 0 && peer < len(s.LastHeard) && s.LastHeard[peer].After(last) {
+			last = s.LastHeard[peer]
+		}
+	}
+	hear(e.cfg.Endpoint.Stats())
+	for _, s := range e.cfg.Streams {
+		if s != nil {
+			hear(s.Stats())
+		}
+	}
+	if last.IsZero() {
 		return -1
 	}
-	return time.Since(heard[peer])
+	return time.Since(last)
 }
 
 // fail ends the run with its first error, and completes an error of the

@@ -236,6 +236,8 @@ type Restart struct {
 type Network struct {
 	// Kind is unix (ranks on one host) or tcp.
 	Kind string `yaml:"kind"`
+	// Path is how the collectives of two ranks cross: one of NetworkPaths.
+	Path string `yaml:"path"`
 	// Checksum protects payloads as well as headers.
 	Checksum bool `yaml:"checksum"`
 	// JoinTimeout bounds the wait for all ranks at the start.
@@ -251,6 +253,23 @@ type Network struct {
 	// Table is what that file says; no part of the job's file.
 	Table cost.Table `yaml:"-"`
 }
+
+// How the collectives of two ranks cross.
+const (
+	// PathAuto is shared memory on one host where the system has it, else what network.kind says.
+	PathAuto = "auto"
+	// PathShm is shared memory of one host (Linux).
+	PathShm = "shm"
+	// PathUnix is a unix socket of one host.
+	PathUnix = "unix"
+	// PathTCP is a tcp socket.
+	PathTCP = "tcp"
+	// PathMessages are messages of the connection that all else crosses, too.
+	PathMessages = "messages"
+)
+
+// NetworkPaths returns what network.path can be.
+func NetworkPaths() []string { return []string{PathAuto, PathShm, PathUnix, PathTCP, PathMessages} }
 
 // Duration is a time.Duration written as 30s or 2m in a job.
 type Duration time.Duration
@@ -287,6 +306,7 @@ func Default() Job {
 		Restart: Restart{From: "latest"},
 		Network: Network{
 			Kind:        defaultNetwork,
+			Path:        PathAuto,
 			JoinTimeout: Duration(60 * time.Second),
 			TaskTimeout: Duration(120 * time.Second),
 		},

@@ -50,6 +50,8 @@ func (e Extensions) Values(path string) []string {
 		return []string{"native", "ref"}
 	case "network.kind":
 		return []string{"unix", "tcp"}
+	case "network.path":
+		return NetworkPaths()
 	}
 	var words []string
 	walkFields(reflect.TypeFor[Job](), "", func(p string, kind reflect.Kind) {

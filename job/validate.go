@@ -116,10 +116,11 @@ func (j *Job) Validate() error {
 		{"strategy.consistency.kind", j.Strategy.Consistency.Kind, []string{"bsp"}},
 		{"restart.from", j.Restart.From, []string{"latest"}},
 		{"network.kind", j.Network.Kind, []string{"unix", "tcp"}},
+		{"network.path", j.Network.Path, NetworkPaths()},
 		{"eval.metric", j.Eval.Metric, append([]string{""}, metric.Names()...)},
 	} {
 		if !slices.Contains(c.known, c.value) {
-			return &FieldError{c.field, fmt.Sprintf("%q is not known%s", c.value, nearest.Hint(c.value, c.known))}
+			return &FieldError{c.field, fmt.Sprintf("%q is not known%s", c.value, nearest.Hint(c.value, slices.DeleteFunc(slices.Clone(c.known), func(s string) bool { return s == "" })))}
 		}
 	}
 	if err := j.Extensions.Check(); err != nil {

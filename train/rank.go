@@ -113,6 +113,7 @@ type member struct {
 	report   func(coord.Progress)
 	traffic  traffic
 	endpoint transport.Endpoint
+	streams  []transport.Streams // by group of the plans; nil where it has none
 	trace    *trace.Recorder
 }
 
@@ -248,6 +249,11 @@ func (m *member) join(ctx context.Context) error {
 	if err != nil {
 		return m.session.Fail(fmt.Errorf("rank %d: cannot connect: %w", cfg.Rank, err))
 	}
+	if cfg.role() == "worker" {
+		if err := m.openStreams(m.session.Context(), generation, streamAddress(cfg.Job.Network.Kind, address)); err != nil { //nolint:contextcheck // as above
+			return m.session.Fail(err)
+		}
+	}
 	return nil
 }
 
@@ -278,7 +284,7 @@ func (m *member) work(ctx context.Context) (*report.Rank, error) {
 	if err := do(ctx, report); err != nil {
 		return nil, err
 	}
-	stats := m.endpoint.Stats()
+	stats := m.stats()
 	report.BytesSent, report.BytesReceived = stats.BytesSent, stats.BytesReceived
 	report.MessagesSent, report.MessagesReceived = stats.MessagesSent, stats.MessagesReceived
 	report.PeakRSSBytes = peakRSS()
@@ -300,7 +306,7 @@ func (m *member) writeSpans() error {
 }
 
 func (m *member) close() {
-	var errs []error
+	errs := []error{m.closeStreams()}
 	if m.endpoint != nil {
 		errs = append(errs, m.endpoint.Close())
 	}

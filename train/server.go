@@ -67,7 +67,7 @@ type traffic struct {
 // bytesPerSecond is what this rank sent and received a second since it was last asked,
 // 0 at first. It is used by one goroutine.
 func (m *member) bytesPerSecond(now time.Time) float64 {
-	s, before := m.endpoint.Stats(), m.traffic
+	s, before := m.stats(), m.traffic
 	m.traffic = traffic{s.BytesSent + s.BytesReceived, now}
 	if took := now.Sub(before.until).Seconds(); took > 0 && !before.until.IsZero() {
 		return float64(m.traffic.bytes-before.bytes) / took

@@ -11,6 +11,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
+	"runtime"
 
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data"
@@ -67,13 +68,25 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 func clusterOf(j *job.Job) strategy.Cluster {
 	s := &j.Strategy
 	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table}
-	if j.Network.Kind == "tcp" {
-		c.Local = cost.TCP
-	}
+	c.Local = localPath(&j.Network)
 	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says
 		c.Hosts = j.Network.HostsOf()
 	}
 	return c
+}
+
+// localPath is what collectives inside a host cross, as far as the job can tell: with
+// network.kind=tcp and no hosts given, workers may be anywhere.
+func localPath(n *job.Network) cost.Path {
+	streams := n.Path != job.PathMessages && !n.Checksum
+	scattered := n.Kind == "tcp" && len(n.Hosts) < 2
+	switch {
+	case streams && (n.Path == job.PathShm || n.Path == job.PathAuto && !scattered && runtime.GOOS == "linux"):
+		return cost.SHM
+	case streams && n.Path == job.PathTCP || scattered && n.Path != job.PathUnix || n.Kind == "tcp" && !streams:
+		return cost.TCP
+	}
+	return cost.Unix
 }
 
 // planned makes and checks the plans of a strategy.
