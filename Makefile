@@ -33,7 +33,7 @@ fallback: ## all tests that compute, without assembly, as on machines that have 
 	$(GO) test -tags noasm ./collective/... ./compute/... ./optim/... ./data/parse/... ./exec ./model ./bench ./train
 
 race: ## all tests under the race detector, shuffled
-	$(GO) test -race -shuffle=on ./...
+	$(GO) test -race -shuffle=on -tags nocloud ./...
 
 sim: ## simulated clusters with faults; SEED=0x... runs one again
 	$(GO) test ./simtest -run TestCluster -count=1 -v $(if $(SEED),-seed=$(SEED),-scenarios=2000)

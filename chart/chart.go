@@ -44,6 +44,9 @@ type Panel struct {
 	// Mark is a step to point out, with what it is; "" marks none.
 	Mark     float64
 	MarkName string
+	// Bytes says that X are no steps but numbers of bytes, above 0: their scale is
+	// logarithmic, with marks at powers of 4.
+	Bytes bool
 }
 
 // Formats returns the names of the formats that Draw knows, which are extensions
@@ -118,6 +121,9 @@ func plots(title string, panels []Panel) ([]*plot.Plot, error) {
 		out[0].Title.Text = title
 	}
 	out[len(out)-1].X.Label.Text = "step"
+	if panels[len(panels)-1].Bytes {
+		out[len(out)-1].X.Label.Text = "bytes"
+	}
 	return out, nil
 }
 
@@ -170,6 +176,9 @@ func (panel *Panel) plot(lo, hi float64) (*plot.Plot, error) {
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
 	if lo == hi { // one step only
 		p.X.Min, p.X.Max = lo-1, hi+1
+	}
+	if panel.Bytes && lo > 0 {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, sizes{}
 	}
 	if panel.Zoom {
 		p.Y.Min, p.Y.Max = panel.zoomed(lo, hi, p.Y.Min, p.Y.Max)
@@ -258,6 +267,23 @@ func (n ticks) Ticks(lo, hi float64) (marks []plot.Tick) {
 	for i := math.Ceil(lo / step); i*step <= hi && len(marks) < 3*int(n); i++ {
 		v := i * step
 		marks = append(marks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'g', 6, 64)})
+	}
+	return marks
+}
+
+// sizes places marks at powers of 4, at 1 KiB, 4 KiB and so on.
+type sizes struct{}
+
+// Ticks implements plot.Ticker.
+func (sizes) Ticks(lo, hi float64) (marks []plot.Tick) {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	for v, i := 1.0, 0; v <= hi && i < 5*len(units); v, i = v*4, i+1 {
+		if v < lo {
+			continue
+		}
+		unit := i / 5
+		label := strconv.FormatFloat(v/math.Pow(1024, float64(unit)), 'g', 4, 64) + " " + units[unit]
+		marks = append(marks, plot.Tick{Value: v, Label: label})
 	}
 	return marks
 }

@@ -23,7 +23,7 @@ func newBench() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	cmd.AddCommand(newBenchStep())
+	cmd.AddCommand(newBenchStep(), newBenchCollective())
 	return cmd
 }
 

@@ -111,6 +111,7 @@ func (c *common) checkFiles(ctx context.Context, j job.Job) error {
 		{"data.eval.path", j.Data.Eval.Path},
 		{"data.eval.labels", job.Files{j.Data.Eval.Labels}},
 		{"import.path", job.Files{j.Import.Path}},
+		{"network.costs", job.Files{j.Network.Costs}},
 	} {
 		if s.paths.First() == "" {
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/plan"
@@ -110,6 +111,9 @@ func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error
 	if err != nil {
 		return nil, err
 	}
+	if err := j.Network.ReadCosts(input.Path(f.dataDir, j.Network.Costs)); err != nil {
+		return nil, err
+	}
 	columns, err := input.Columns(ctx, j, f.dataDir)
 	if err != nil {
 		return nil, err
@@ -120,11 +124,13 @@ func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error
 func newPlanShow(ext job.Extensions) *cobra.Command {
 	f := common{ext: ext}
 	var name string
+	var explain bool
 	cmd := &cobra.Command{
-		Use:     "show [JOB.yaml]",
-		Short:   "Print what every rank does in a step",
-		Example: "  gangline plan show examples/adult.yaml --data-dir DIR --set strategy.kind=ps",
-		Args:    cobra.MaximumNArgs(1),
+		Use:   "show [JOB.yaml]",
+		Short: "Print what every rank does in a step",
+		Example: `  gangline plan show examples/adult.yaml --data-dir DIR --set strategy.kind=ps
+  gangline plan show examples/adult.yaml --data-dir DIR --set strategy.kind=allreduce --explain`,
+		Args: cobra.MaximumNArgs(1),
 
 		ValidArgsFunction: jobFiles,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -136,12 +142,16 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 			if p == nil {
 				return requestError{fmt.Errorf("--plan %q: want %s or %s", name, strategy.StepPlan, strategy.EvalPlan)}
 			}
+			if explain {
+				return cost.Explain(c.OutOrStdout(), p, s.Cluster.Machine())
+			}
 			_, err = fmt.Fprint(c.OutOrStdout(), plan.Format(p))
 			return err
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&name, "plan", strategy.StepPlan, "which plan: step or eval")
+	cmd.Flags().BoolVar(&explain, "explain", false, "say instead by which algorithm each collective is done, and what others would take")
 	return cmd
 }
 

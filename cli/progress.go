@@ -165,8 +165,8 @@ func printTable(w io.Writer, r *report.Report) error {
 	row("gradients", "%d pushed = %d applied + %d dropped + %d pending", r.Gradients.Pushed, r.Gradients.Applied, r.Gradients.Dropped, r.Gradients.Pending)
 	row("traffic", "%.1f MB in %d messages", float64(r.BytesSent)/1e6, r.MessagesSent)
 	for _, s := range r.StepTime {
-		row(fmt.Sprintf("worker %d", s.Rank), "compute %.2f s, update %.2f, communication %.2f, input %.2f, idle %.2f",
-			s.Compute, s.Update, s.Communication, s.Input, s.Wait)
+		row(fmt.Sprintf("worker %d", s.Rank), "compute %.2f s, update %.2f, communication %.2f, input %.2f, idle %.2f (for input %.2f)",
+			s.Compute, s.Update, s.Communication, s.Input, s.Wait, s.WaitInput)
 	}
 	for i, why := range r.Restarts {
 		row(fmt.Sprintf("restart %d", i+1), "%s", why)

@@ -13,10 +13,15 @@ import (
 // and a row for each; each ends with the union of the keys, ascending, and for
 // each key the rows summed in the order of the group, the same bits everywhere.
 //
-// It is a ring all-gather in n-1 steps. With m_i bytes (keys and rows) from
-// rank i and M their sum, rank i sends M - m_{i+1} bytes and receives M - m_i,
-// then merges in O(K log n) for K keys in all. That beats a dense all-reduce
-// while the ranks together touch less than about 2/n of the table; memory is M.
+// There are two ways to do so. One is a ring all-gather in n-1 steps: with m_i
+// bytes (keys and rows) from rank i and M their sum, rank i sends M - m_{i+1} bytes
+// and receives M - m_i, then merges in O(K log n) for K keys in all; memory is M.
+// The other is a dense all-reduce of the whole table with a column of counts (see
+// dense.go): 2(n-1)/n of its size, whatever M is. Where the table's size is known and
+// the second can be the cheaper one at all, from three ranks on, the ranks tell each
+// other first how many keys they have, 8 bytes from each to each, and take the way
+// that moves fewer bytes. In the dense one the sum of a row has the order of the
+// ring's chunks, as that of any dense gradient.
 //
 // Once warm, a Run allocates nothing. It is not safe for concurrent use.
 type Rows struct {
@@ -25,6 +30,8 @@ type Rows struct {
 	dim    int
 	blocks []block
 	merge  merger
+	counts *Exchange // nil: always gather
+	dense  dense
 	bytes  int64
 	broken error
 }
@@ -38,15 +45,24 @@ type block struct {
 	rows []byte
 }
 
-// NewRows binds a sum of rows of dim elements of type d.
-func NewRows(p Party, d tensor.DType, dim int) (*Rows, error) {
+// NewRows binds a sum of rows of dim elements of type d. table is how many rows
+// there are in all, so that keys are below it; 0 is any number, and the rows are
+// always gathered then. It uses the party's tag and, to sum densely without
+// streams, that tag with DenseTag set.
+func NewRows(p Party, d tensor.DType, dim, table int) (*Rows, error) {
 	if err := p.validateEndpoint(); err != nil {
 		return nil, err
 	}
-	if !d.IsFloat() || dim < 1 {
-		return nil, fmt.Errorf("collective: rows of %d elements of type %v cannot be summed", dim, d)
+	if !d.IsFloat() || dim < 1 || table < 0 {
+		return nil, fmt.Errorf("collective: rows of %d elements of type %v in a table of %d cannot be summed", dim, d, table)
 	}
-	r := &Rows{Party: p, dtype: d, dim: dim, blocks: make([]block, len(p.Group))}
+	r := &Rows{Party: p, dtype: d, dim: dim, blocks: make([]block, len(p.Group)), dense: dense{table: table, dim: dim, dtype: d}}
+	if r.mayBeDense() {
+		var err error
+		if r.counts, err = NewExchange(p, 8); err != nil {
+			return nil, err
+		}
+	}
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		b.mem = tensor.New(tensor.I64, 0)
@@ -72,16 +88,29 @@ func (r *Rows) Run(ctx context.Context, keys, rows, outKeys, outRows *tensor.Ten
 	if r.broken != nil {
 		return fmt.Errorf("%w: %w", ErrUsedUp, r.broken)
 	}
-	own := &r.blocks[r.Index]
-	own.keys, own.rows = keys.I64(), rows.Bytes()
-	err := r.gather(ctx)
-	if err == nil {
-		err = r.sum(outKeys, outRows)
-	}
+	err := r.run(ctx, keys, rows, outKeys, outRows)
 	if err != nil {
 		r.broken = fmt.Errorf("collective: sum of rows over ranks %v: %w", r.Group, err)
 	}
 	return r.broken
+}
+
+// run takes the cheaper way.
+func (r *Rows) run(ctx context.Context, keys, rows, outKeys, outRows *tensor.Tensor) error {
+	r.bytes = 0
+	dense, err := r.choose(ctx, keys.Elems())
+	if err != nil {
+		return err
+	}
+	if dense {
+		return r.sumDense(ctx, keys, rows, outKeys, outRows)
+	}
+	own := &r.blocks[r.Index]
+	own.keys, own.rows = keys.I64(), rows.Bytes()
+	if err := r.gather(ctx); err != nil {
+		return err
+	}
+	return r.sum(outKeys, outRows)
 }
 
 // fits checks what the caller gave.
@@ -102,7 +131,6 @@ func (r *Rows) fits(keys, rows, outKeys, outRows *tensor.Tensor) error {
 func (r *Rows) gather(ctx context.Context) error {
 	n := len(r.Group)
 	next, prev := r.Group[mod(r.Index+1, n)], r.Group[mod(r.Index-1, n)]
-	r.bytes = 0
 	for t := 1; t < n; t++ {
 		b := &r.blocks[mod(r.Index-t, n)]
 		b.recv.Peer, b.recv.Tag, b.recv.Buf = prev, r.Tag, b.mem.Bytes()

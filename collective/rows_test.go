@@ -3,6 +3,7 @@ package collective_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +80,7 @@ func TestRowsAgainstTheObvious(t *testing.T) {
 		defer closeAll(w)
 		g := group(n)
 		for i, err := range each(n, func(i int) error {
-			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F32, dim)
+			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F32, dim, 0)
 			outKeys, outRows := tensor.New(tensor.I64, 0), tensor.New(tensor.F32, 0, dim)
 			for _, in := range rounds {
 				if err != nil {
@@ -114,7 +115,7 @@ func TestRowsTraffic(t *testing.T) {
 			total += block(i)
 		}
 		must(t, each(n, func(i int) error {
-			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F64, dim)
+			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F64, dim, 0)
 			if err != nil {
 				return err
 			}
@@ -132,6 +133,131 @@ func TestRowsTraffic(t *testing.T) {
 	})
 }
 
+// keysUpTo gives the first k keys, and rows of ones.
+func keysUpTo(k, dim int) (keys, rows *tensor.Tensor) {
+	keys, rows = tensor.New(tensor.I64, k), tensor.New(tensor.F64, k, dim)
+	for i := range k {
+		keys.I64()[i] = int64(i)
+	}
+	for i := range rows.F64() {
+		rows.F64()[i] = float64(i + 1)
+	}
+	return keys, rows
+}
+
+// Where the ranks together have most of a table it is summed as a whole, with the
+// bytes of an all-reduce; else the rows are gathered. All ranks choose alike, run
+// after run with one runner, and the sums are the same either way.
+func TestRowsChooseTheCheaperWay(t *testing.T) {
+	const n, dim, table = 4, 3, 10
+	const row, whole = 8 + 8*dim, table * (dim + 1) * 8
+	for _, tt := range []struct {
+		counts [n]int
+		dense  bool
+	}{
+		{[n]int{1, 2, 3, 4}, false},
+		{[n]int{10, 10, 10, 10}, true},
+		{[n]int{0, 0, 10, 10}, false}, // 20 rows of 32 bytes, twice 320: as dear either way
+		{[n]int{1, 0, 10, 10}, true},
+		{[n]int{0, 0, 0, 0}, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := world(mem.Options{Link: uneven})
+			defer closeAll(w)
+			g := group(n)
+			must(t, each(n, func(i int) error {
+				r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F64, dim, table)
+				if err != nil {
+					return err
+				}
+				for round := range 2 {
+					keys, rows := keysUpTo(tt.counts[i], dim)
+					outKeys, outRows := tensor.New(tensor.I64, 0), tensor.New(tensor.F64, 0, dim)
+					before := w.Endpoint(g[i]).Stats().BytesSent
+					if err := r.Run(t.Context(), keys, rows, outKeys, outRows); err != nil {
+						return err
+					}
+					for j, v := range outRows.F64() {
+						have := 0 // ranks that have the row
+						for _, k := range tt.counts {
+							if j/dim < k {
+								have++
+							}
+						}
+						if want := float64(have * (j + 1)); v != want {
+							t.Errorf("%v: index %d: element %d is %v, want %v", tt.counts, i, j, v, want)
+						}
+					}
+					if k := slices.Max(tt.counts[:]); len(outKeys.I64()) != k {
+						t.Errorf("%v: %d keys, want %d", tt.counts, len(outKeys.I64()), k)
+					}
+					want := int64(8 * (n - 1)) // the counts
+					if tt.dense {
+						want += 2*(n-1)*whole/n + 128 // an opening
+					} else {
+						for d := range n - 1 {
+							want += int64(tt.counts[(i-d+n)%n] * row)
+						}
+					}
+					if sent := w.Endpoint(g[i]).Stats().BytesSent - before; sent != want {
+						t.Errorf("%v: index %d round %d sent %d bytes, want %d", tt.counts, i, round, sent, want)
+					}
+				}
+				return nil
+			}))
+		})
+	}
+}
+
+// Two ranks never gain by a dense sum, so they do not even ask.
+func TestRowsOfTwoAlwaysGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := world()
+		defer closeAll(w)
+		g := group(2)
+		must(t, each(2, func(i int) error {
+			r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F64, 1, 4)
+			if err != nil {
+				return err
+			}
+			keys, rows := keysUpTo(4, 1)
+			err = r.Run(t.Context(), keys, rows, tensor.New(tensor.I64, 0), tensor.New(tensor.F64, 0, 1))
+			if sent := w.Endpoint(g[i]).Stats().BytesSent; sent != 4*16 {
+				t.Errorf("index %d sent %d bytes", i, sent)
+			}
+			return err
+		}))
+	})
+}
+
+// Keys beyond the table, and more keys than it has rows, are errors that name the rank.
+func TestRowsRefuseKeysBeyondTheTable(t *testing.T) {
+	for _, k := range []int{3, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			w := world()
+			defer closeAll(w)
+			g := group(3)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			errs := each(3, func(i int) error {
+				r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F64, 9, 3)
+				if err != nil {
+					return err
+				}
+				keys, rows := keysUpTo(3, 9)
+				if i == 1 {
+					keys, rows = keysUpTo(k, 9)
+					keys.I64()[k-1] = 7
+				}
+				return r.Run(ctx, keys, rows, tensor.New(tensor.I64, 0), tensor.New(tensor.F64, 0, 9))
+			})
+			if errs[1] == nil || !strings.Contains(errs[1].Error(), fmt.Sprintf("rank %d", g[1])) || errs[0] == nil || errs[2] == nil {
+				t.Errorf("%d keys: %v", k, errs)
+			}
+		})
+	}
+}
+
 // Keys out of order are an error on every rank, which names who gave them.
 func TestRowsRefuseBadKeys(t *testing.T) {
 	for _, keys := range [][]int64{{3, 2}, {4, 4}} {
@@ -140,7 +266,7 @@ func TestRowsRefuseBadKeys(t *testing.T) {
 			defer closeAll(w)
 			g := group(2)
 			errs := each(2, func(i int) error {
-				r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F32, 1)
+				r, err := collective.NewRows(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, tensor.F32, 1, 0)
 				if err != nil {
 					return err
 				}
@@ -161,10 +287,10 @@ func TestRowsRefuseBadKeys(t *testing.T) {
 
 func TestRowsRefuseMisuse(t *testing.T) {
 	p := collective.Party{Group: []int{0}}
-	if _, err := collective.NewRows(p, tensor.I64, 2); err == nil {
+	if _, err := collective.NewRows(p, tensor.I64, 2, 0); err == nil {
 		t.Error("rows of integers")
 	}
-	r, err := collective.NewRows(p, tensor.F32, 2)
+	r, err := collective.NewRows(p, tensor.F32, 2, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -461,7 +461,7 @@ func TestWarmRunsAllocateNothing(t *testing.T) {
 			}
 		},
 		"rows": func(i int) func() error {
-			r, err := collective.NewRows(party(i, 3), tensor.F32, 4)
+			r, err := collective.NewRows(party(i, 3), tensor.F32, 4, 0)
 			keys, rows := tensor.From([]int64{1, int64(2 + i), 9}, 3), tensor.New(tensor.F32, 3, 4)
 			outKeys, outRows := tensor.New(tensor.I64, 0), tensor.New(tensor.F32, 0, 4)
 			return func() error { return errors.Join(err, r.Run(t.Context(), keys, rows, outKeys, outRows)) }

@@ -29,6 +29,15 @@ type Holder interface {
 	Hold() (release func())
 }
 
+// Crowd is a backend whose threads may stay awake while they have nothing to do.
+type Crowd interface {
+	Backend
+	// Waiting says that so many more goroutines, fewer if it is below 0, want a
+	// processor: threads that have nothing to do make room for them. What is
+	// computed does not depend on it.
+	Waiting(more int)
+}
+
 // Program is a compiled segment. It owns its scratch memory: one Run at a time.
 type Program interface {
 	// Run computes out from in, in the order of Segment.In and Segment.Out.

@@ -2,6 +2,7 @@ package data
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"testing"
 
@@ -91,6 +92,31 @@ func BenchmarkFeedLibsvm(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+		})
+	}
+}
+
+// BenchmarkFeedAdult is one step of a9a, 14 entries a row, in nanoseconds of a processor a row.
+func BenchmarkFeedAdult(b *testing.B) {
+	src := mustOpen(b, Spec{Format: "libsvm", Path: realData(b, "libsvm/a9a"), Features: 123})
+	for _, batch := range []int{512, 4096} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			inputs := []InputSpec{
+				{"x", "ids", tensor.I64, 1}, {"x", "offsets", tensor.I64, 1}, {"x", "weights", tensor.F32, 1}, {"label", "dense", tensor.F32, 1},
+			}
+			feeder, err := NewFeeder(src, Shuffled(src, 1, batch), 0, 1, inputs)
+			if err != nil {
+				b.Fatal(err)
+			}
+			out := outputs(inputs)
+			n, start := 0, cpuTime()
+			for step := int64(0); b.Loop(); step++ {
+				if err := feeder.Feed(step, out); err != nil {
+					b.Fatal(err)
+				}
+				n += len(feeder.Rows())
+			}
+			b.ReportMetric(float64((cpuTime()-start).Nanoseconds())/float64(n), "cpu-ns/row")
 		})
 	}
 }

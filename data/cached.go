@@ -73,6 +73,9 @@ func (c *cached) Columns() []ColumnSpec { return slices.Clone(c.file.Columns) }
 func (c *cached) Rows() int             { return c.file.Rows }
 func (c *cached) Close() error          { return c.file.Close() }
 
+// checked is true: package cache delivers no other ids.
+func (c *cached) checked() bool { return true }
+
 // Layout implements Blocked.
 func (c *cached) Layout() (block, window int) { return 1 << c.file.Shift, c.window }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/data/rows"
+	"github.com/gangline/gangline/data/shuffle"
 	"github.com/gangline/gangline/internal/distinct"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/tensor"
@@ -48,8 +49,10 @@ type Feeder struct {
 	keyed       []keyed // one a column; of use for those whose keys are asked for
 	batch       Batch
 	rows        []int
-	first       int   // where rows[0] stands in the step's batch
-	ahead       []int // blocks of the next window
+	first       int           // where rows[0] stands in the step's batch
+	ahead       []int         // blocks of the next window
+	table       shuffle.Table // of the epoch
+	checked     bool          // all ids of the source are of their columns
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
@@ -85,6 +88,9 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 	}
 	f := &Feeder{src: src, order: order, rank: rank, ranks: ranks, columns: src.Columns()}
 	f.keyed = make([]keyed, len(f.columns))
+	if s, ok := src.(interface{ checked() bool }); ok {
+		f.checked = s.checked()
+	}
 	for _, in := range inputs {
 		if in.Part == partIndex {
 			if in.DType != tensor.I64 || in.Dims != 1 {
@@ -146,7 +152,7 @@ func (f *Feeder) Feed(step int64, out []*tensor.Tensor) error {
 	if len(out) != len(f.inputs) {
 		panic(fmt.Sprintf("data: Feed of %d tensors for %d inputs", len(out), len(f.inputs)))
 	}
-	f.rows = f.order.RankRows(step, f.rank, f.ranks, f.rows)
+	f.rows = f.order.rankRows(step, f.rank, f.ranks, f.rows, &f.table)
 	f.first = f.order.RankStart(step, f.rank, f.ranks)
 	f.batch.Reset(0, len(f.columns))
 	for i := range f.inputs {
@@ -216,9 +222,11 @@ func (f *Feeder) prepare(c int) error {
 		return nil
 	}
 	col, dim := &f.batch.Columns[c], uint64(f.columns[c].Dim)
-	for i, id := range col.IDs {
-		if uint64(id) >= dim {
-			return f.outOfRange(c, i)
+	if !f.checked {
+		for i, id := range col.IDs {
+			if uint64(id) >= dim {
+				return f.outOfRange(c, i)
+			}
 		}
 	}
 	if k := &f.keyed[c]; k.wanted {

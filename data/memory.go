@@ -3,6 +3,7 @@ package data
 import (
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/gangline/gangline/data/rows"
 )
@@ -17,6 +18,8 @@ type memory struct {
 	blocks []*rows.Block
 	shift  uint
 	rows   int
+	once   sync.Once // guards good
+	good   bool
 }
 
 // newMemory returns a source of rows that stand in one block.
@@ -34,6 +37,20 @@ func (m *memory) Read(at []int, b *Batch) error {
 	}
 	rows.Read(m.specs, m.blocks, m.shift, at, b)
 	return nil
+}
+
+// checked reports whether all ids are of their columns. Cost: a pass over them, once.
+func (m *memory) checked() bool {
+	m.once.Do(func() {
+		m.good = true
+		for _, b := range m.blocks {
+			for i := range b.Columns {
+				dim := uint32(m.specs[i].Dim)
+				m.good = m.good && !slices.ContainsFunc(b.Columns[i].IDs, func(id int32) bool { return uint32(id) >= dim })
+			}
+		}
+	})
+	return m.good
 }
 
 // floorLog2 is the largest k with 2^k <= n; n is above 0.

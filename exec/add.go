@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
 )
@@ -16,6 +17,9 @@ type addOp struct {
 }
 
 func (b *binder) add(t *plan.Task, io operands) (op, error) {
+	if len(t.Out) == 2 && len(t.In) > 0 && len(t.In)%2 == 0 {
+		return b.addRows(t, io)
+	}
 	if len(t.In) == 0 || len(t.Out) != 1 {
 		return nil, fmt.Errorf("%d values in and %d out, want some and 1", len(t.In), len(t.Out))
 	}
@@ -48,6 +52,26 @@ func (o *addOp) run(_ context.Context, _ int64, c int) error {
 		}
 	}
 	return nil
+}
+
+// addRows sums sparse values: In is pairs of keys and rows, Out one pair.
+type addRows struct {
+	still
+	operands
+	sum *collective.RowSum
+}
+
+func (b *binder) addRows(t *plan.Task, io operands) (op, error) {
+	v := &b.e.cfg.Plan.Values[t.Out[1].Value]
+	if len(v.Shape) != 2 || v.Shape[1] < 1 {
+		return nil, fmt.Errorf("rows %q have shape %v, want [? D]", v.Name, v.Shape)
+	}
+	sum, err := collective.NewRowSum(len(t.In)/2, v.DType, v.Shape[1])
+	return &addRows{operands: io, sum: sum}, err
+}
+
+func (o *addRows) run(_ context.Context, _ int64, c int) error {
+	return o.sum.Run(o.in[c], o.out[c][0], o.out[c][1])
 }
 
 // addTo is dst += src.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/plan"
@@ -20,7 +21,9 @@ type runner interface {
 type group struct {
 	operands
 	runner runner
-	// whole is where it runs: nil is Out itself.
+	// runs is, for each copy, the memory of all values together, where it sums several.
+	runs []*tensor.Tensor
+	// whole is where it runs otherwise: nil is Out itself.
 	whole *tensor.Tensor
 	// give and take are the ranges of the whole, in bytes, that In is copied to
 	// and Out from.
@@ -40,6 +43,9 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	}
 	if t.Op == plan.AllGatherRows {
 		return b.rows(t, io, party)
+	}
+	if t.Op == plan.AllReduce && len(t.In) > 1 {
+		return b.fused(t, io, party)
 	}
 	if err := io.counts(1, 1); err != nil {
 		return nil, err
@@ -73,7 +79,7 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 		o.whole = tensor.New(in.DType, elems)
 	}
 	same := in.Shape.Elems() == out.Shape.Elems()
-	s, err := scheduleOf(t.Op, n, same)
+	s, err := b.scheduleOf(t, party.Group, same)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +91,41 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	return o, err
 }
 
-// scheduleOf chooses the schedule of an op; same says that In and Out are of
-// one size.
-func scheduleOf(op plan.Op, n int, same bool) (*collective.Schedule, error) {
-	switch op {
+// fused sums several values at once, as the run of bytes that they are in their
+// arena. What is between them is zero on all ranks, and stays it.
+func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, error) {
+	p := b.e.cfg.Plan
+	lo, hi, err := p.Span(t.In)
+	if err != nil {
+		return nil, fmt.Errorf("cannot sum values together: %w", err)
+	}
+	if !slices.Equal(t.In, t.Out) {
+		return nil, errors.New("several values can be summed in place only")
+	}
+	v := &p.Values[t.In[0].Value]
+	o, elems := &group{operands: io}, (hi-lo)/v.DType.Size()
+	for _, mem := range b.e.values.arenas[v.Arena] {
+		run, err := tensor.Wrap(v.DType, mem[lo:hi], elems)
+		if err != nil {
+			return nil, err
+		}
+		o.runs = append(o.runs, run)
+	}
+	s, err := b.scheduleOf(t, party.Group, true)
+	if err != nil {
+		return nil, err
+	}
+	o.runner, err = collective.NewRunner(party, s, v.DType, elems)
+	return o, err
+}
+
+// scheduleOf is the schedule of a task; same says that In and Out are of one size.
+func (b *binder) scheduleOf(t *plan.Task, group []int, same bool) (*collective.Schedule, error) {
+	n := len(group)
+	switch t.Op {
 	case plan.AllReduce:
 		if same {
-			return collective.RingAllReduce(n), nil
+			return collective.AllReduceBy(t.Algorithm, n, b.e.cfg.Plan.HostsOf(group))
 		}
 	case plan.Broadcast:
 		if same {
@@ -103,10 +137,13 @@ func scheduleOf(op plan.Op, n int, same bool) (*collective.Schedule, error) {
 		return collective.RingAllGather(n), nil
 	case plan.NoOp, plan.AllGatherRows:
 	}
-	return nil, fmt.Errorf("no collective %v of values of such sizes", op)
+	return nil, fmt.Errorf("no collective %v of values of such sizes", t.Op)
 }
 
 func (o *group) run(ctx context.Context, _ int64, c int) error {
+	if o.runs != nil {
+		return o.runner.Run(ctx, o.runs[c])
+	}
 	in, out := o.in[c][0], o.out[c][0]
 	whole := o.whole
 	if whole == nil {
@@ -143,7 +180,13 @@ func (b *binder) rows(t *plan.Task, io operands, party collective.Party) (op, er
 	if t.In[0] == t.Out[0] || t.In[1] == t.Out[1] {
 		return nil, errors.New("rows cannot be summed in place")
 	}
-	sum, err := collective.NewRows(party, in.DType, in.Shape[1])
+	table := 0 // of a size that is not known
+	if in.State != plan.NoState {
+		if v := &b.e.cfg.Plan.Values[in.State]; len(v.Shape) == 2 && v.Shape.Static() {
+			table = v.Shape[0]
+		}
+	}
+	sum, err := collective.NewRows(party, in.DType, in.Shape[1], table)
 	return &rows{operands: io, sum: sum}, err
 }
 

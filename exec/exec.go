@@ -1,16 +1,19 @@
 // Package exec runs one rank's part of a plan.
 //
 // New binds every task to an op (one file a kind: feed.go, compute.go, ...)
-// with its tensors, program or runner; Run then drives a range of steps. One
-// goroutine a lane runs that lane's tasks; a plan.Cursor behind a mutex says
-// what may run next. A lane that ends a task goes on with its own next one and
-// wakes the others whose task it made runnable. Nothing is allocated once warm.
+// with its tensors, program or runner; Run then drives a range of steps. There are as
+// many goroutines as lanes; a plan.Cursor behind a mutex says what may run next. A
+// goroutine that ends a task goes on with one of those that it made runnable, of
+// whatever lane, and wakes others for the rest: where tasks follow each other over
+// several lanes, as a Commit between gradient and update does, nobody has to be woken.
+// Nothing is allocated once warm.
 //
 // # Values
 //
 // Parameters and slots exist once and are found by name in Config.State, so
 // that the executors of several plans share them. Every other value exists
-// once for each step in flight: step t uses copy t mod Window.
+// once for each step in flight: step t uses copy t mod Window. Lives of a value that
+// cannot overlap, as those of activations in micro-batches, share memory.
 //
 // # Failures
 //
@@ -126,9 +129,12 @@ type Exec struct {
 	tasks  []task
 	lanes  []*lane
 	values *values
+	feed   *feed // nil: nothing is fed
 	gets   []func(name string) *tensor.Tensor
 
-	runs    sync.Mutex // held by Run
+	wake    chan work     // tasks for goroutines that have none
+	crowded compute.Crowd // the backend, if it wants to know of them
+	runs    sync.Mutex    // held by Run
 	serving sync.WaitGroup
 	idle    chan struct{}
 
@@ -173,7 +179,7 @@ func New(cfg Config) (*Exec, error) {
 	if cfg.Endpoint != nil {
 		alloc = cfg.Endpoint.Alloc
 	}
-	e.values = newValues(p, cfg.State, alloc)
+	e.values = newValues(p, list, cfg.State, alloc)
 	e.books = newLedger(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)
@@ -182,8 +188,13 @@ func New(cfg Config) (*Exec, error) {
 		e.gets = append(e.gets, func(name string) *tensor.Tensor { return e.values.byName(name, c) })
 	}
 	e.cursor = plan.NewCursor(list, p.Window, 0, 0)
-	for _, l := range e.lanes {
-		e.serving.Go(func() { e.serve(l) })
+	e.wake = make(chan work, len(e.lanes))
+	e.crowded, _ = cfg.Backend.(compute.Crowd)
+	for range e.lanes {
+		e.serving.Go(e.serve)
+	}
+	if e.feed != nil {
+		e.serving.Go(e.feed.serve)
 	}
 	return e, nil
 }
@@ -196,13 +207,16 @@ func (e *Exec) bind(list []plan.Task) error {
 		t := &list[i]
 		l := lanes[t.Lane]
 		if l == nil {
-			l = &lane{name: t.Lane.String(), device: t.Lane.Kind == plan.Device, wake: make(chan work, 1)}
+			l = &lane{name: t.Lane.String(), device: t.Lane.Kind == plan.Device}
 			lanes[t.Lane] = l
 			e.lanes = append(e.lanes, l)
 		}
 		o, err := b.bind(t)
 		if err != nil {
 			return fmt.Errorf("task %d %v %q: %w", i, t.Kind, t.Name, err)
+		}
+		if f, ok := o.(*feed); ok {
+			f.task = i
 		}
 		c := categoryOf(e.cfg.Plan, t)
 		e.tasks[i] = task{
@@ -241,6 +255,10 @@ func (e *Exec) Run(ctx context.Context, first, last int64) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if e.feed != nil {
+		e.feed.begin(first, last)
+		defer e.feed.quiet()
+	}
 	if err := e.begin(ctx, cancel, first, last); err != nil {
 		return err
 	}
@@ -282,7 +300,7 @@ func (e *Exec) begin(ctx context.Context, cancel context.CancelCauseFunc, first,
 	e.ready = e.cursor.Start(e.ready[:0])
 	e.active = len(e.ready)
 	for _, r := range e.ready {
-		e.tasks[r.Task].lane.wake <- work{ctx, r}
+		e.give(work{ctx: ctx, Ready: r, cause: trace.Other})
 	}
 	if e.active == 0 {
 		e.idle <- struct{}{}
@@ -296,7 +314,7 @@ func (e *Exec) end() error {
 	defer e.mu.Unlock()
 	now := e.now()
 	for _, l := range e.lanes {
-		e.waited(l, e.last, now)
+		e.waited(l, e.last, now, trace.Other)
 	}
 	if e.err == nil && !e.cursor.Finished() {
 		e.failed = true
@@ -339,8 +357,9 @@ func (e *Exec) Close() error {
 		return nil
 	}
 	e.runs.Lock()
-	for _, l := range e.lanes {
-		close(l.wake)
+	close(e.wake)
+	if e.feed != nil {
+		close(e.feed.kick)
 	}
 	e.runs.Unlock()
 	e.serving.Wait()

@@ -159,7 +159,7 @@ func TestFeedRunsAhead(t *testing.T) {
 				t.Errorf("window %d: 5 steps took %v, want %v", window, took, want)
 			}
 			got, steps := execs[0].Times()
-			times := trace.Breakdown{Compute: 5 * time.Second, Input: 5 * time.Second, Wait: want - 5*time.Second}
+			times := trace.Breakdown{Compute: 5 * time.Second, Input: 5 * time.Second, Wait: want - 5*time.Second, WaitInput: want - 5*time.Second}
 			if d := cmp.Diff(times, got); d != "" || steps != 5 {
 				t.Errorf("window %d: %d steps: %s", window, steps, d)
 			}

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -10,19 +11,20 @@ import (
 	"github.com/gangline/gangline/trace"
 )
 
-// work is a task of a step that a lane may run.
+// work is a task of a step that a goroutine may run.
 type work struct {
 	ctx context.Context //nolint:containedctx // of the Run that gave the work out
 	plan.Ready
+	// cause is what the task that made this one runnable was.
+	cause trace.Category
+	// next says that the goroutine ran the task before it on the same lane just now.
+	next bool
 }
 
-// lane runs the tasks of one plan.Lane, one at a time.
+// lane is what a plan.Lane does: one task at a time.
 type lane struct {
 	name   string
 	device bool
-	// wake brings work. The cursor gives a lane one task at a time, so a
-	// capacity of 1 never blocks who wakes it.
-	wake chan work
 	// started is when the current task began, in ns and one more, so that 0 is
 	// no task.
 	started atomic.Int64
@@ -30,28 +32,45 @@ type lane struct {
 	quiet time.Duration
 }
 
-// serve runs what the lane is woken for until Close.
-func (e *Exec) serve(l *lane) {
-	for w := range l.wake {
-		for woken, more := true, true; more; woken = false {
+// serve runs what it is woken for, and what that makes runnable, until Close. There
+// are as many goroutines that serve as lanes, so there is one for every task that may
+// run, whoever runs it.
+func (e *Exec) serve() {
+	for w := range e.wake {
+		e.waiting(-1)
+		for more := true; more; {
 			t := &e.tasks[w.Task]
 			start := e.now()
-			l.started.Store(int64(start) + 1)
+			t.lane.started.Store(int64(start) + 1)
 			err := t.run(w.ctx, w.Step, int(w.Step%e.window))
-			w, more = e.finish(t, w, woken, start, err)
+			w, more = e.finish(t, w, start, err)
 		}
 	}
 }
 
-// finish records the end of a task, wakes the lanes whose tasks it made
-// runnable and returns the next task of its own lane, if that is one of them.
-func (e *Exec) finish(t *task, w work, woken bool, start time.Duration, err error) (work, bool) {
+// give has another goroutine run a task. The cursor gives a lane one task at a time,
+// so that the capacity of wake, one a lane, never blocks who gives.
+func (e *Exec) give(w work) {
+	e.waiting(1)
+	e.wake <- w
+}
+
+// waiting tells the backend of tasks that wait for a processor.
+func (e *Exec) waiting(more int) {
+	if e.crowded != nil {
+		e.crowded.Waiting(more)
+	}
+}
+
+// finish records the end of a task, and returns the one that its goroutine goes on
+// with, if there is any.
+func (e *Exec) finish(t *task, w work, start time.Duration, err error) (work, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	l := t.lane
 	l.started.Store(0)
-	if woken {
-		e.waited(l, w.Step, start)
+	if !w.next {
+		e.waited(l, w.Step, start, w.cause)
 	}
 	e.count(t, w.Step, start)
 	if err != nil {
@@ -68,19 +87,65 @@ func (e *Exec) finish(t *task, w work, woken bool, start time.Duration, err erro
 	e.active--
 	if !e.failed {
 		e.ready = e.cursor.Done(w.Task, w.Step, e.ready[:0])
+		e.takeFed()
 		e.active += len(e.ready)
-		for _, r := range e.ready {
-			if other := e.tasks[r.Task].lane; other != l {
-				other.wake <- work{w.ctx, r}
-			} else {
-				next, more = work{w.ctx, r}, true
-			}
-		}
+		next, more = e.share(w.ctx, t)
 	}
 	if e.active == 0 {
 		e.idle <- struct{}{}
 	}
 	return next, more
+}
+
+// takeFed ends a Feed among the tasks that were made runnable at once, if its batch is
+// there: a moment's work, for which nobody is to be woken.
+func (e *Exec) takeFed() {
+	i := slices.IndexFunc(e.ready, func(r plan.Ready) bool { return e.feed != nil && r.Task == e.feed.task })
+	if i < 0 {
+		return
+	}
+	r := e.ready[i]
+	c := int(r.Step % e.window)
+	if e.left[c] == 1 { // the end of the step is for who has time
+		return
+	}
+	if taken, err := e.feed.take(r.Step, c); !taken || err != nil {
+		return
+	}
+	e.left[c]--
+	e.ready = e.cursor.Done(r.Task, r.Step, slices.Delete(e.ready, i, i+1))
+	e.takeFed()
+}
+
+// share returns the task that the goroutine of t goes on with, of those that t made
+// runnable, and gives the others to other goroutines, which take microseconds to
+// wake. So it keeps what the step is likely to wait for: a task of a device, be it of
+// t's lane or not, before another of t's lane, before any.
+func (e *Exec) share(ctx context.Context, t *task) (work, bool) {
+	kept, best := -1, 0
+	for i, r := range e.ready {
+		l, urgent := e.tasks[r.Task].lane, 1
+		if l.device {
+			urgent += 2
+		}
+		if l == t.lane {
+			urgent++
+		}
+		if urgent > best {
+			kept, best = i, urgent
+		}
+	}
+	var next work
+	for i, r := range e.ready {
+		w := work{ctx: ctx, Ready: r, cause: t.category}
+		if i != kept {
+			e.give(w)
+			continue
+		}
+		next = w
+		next.next = e.tasks[r.Task].lane == t.lane
+	}
+	return next, kept >= 0
 }
 
 // endStep hands a step's outcome to the callbacks. It is called with e.mu held
@@ -109,6 +174,20 @@ func (e *Exec) endStep(t *task, step int64, c int) {
 func (e *Exec) count(t *task, step int64, start time.Duration) {
 	end := e.now()
 	t.lane.quiet = end
+	if t.plan.Kind == plan.Feed {
+		return // see fed
+	}
+	e.record(t, step, start, end)
+}
+
+// fed records that a batch was fed, whenever it is taken.
+func (e *Exec) fed(o *feed, step int64, start time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.record(&e.tasks[o.task], step, start, e.now())
+}
+
+func (e *Exec) record(t *task, step int64, start, end time.Duration) {
 	e.times.Add(t.category, end-start)
 	if e.cfg.Trace == nil {
 		return
@@ -118,15 +197,20 @@ func (e *Exec) count(t *task, step int64, start time.Duration) {
 }
 
 // waited counts the time since the lane's last task as waiting, if the lane is
-// a device.
-func (e *Exec) waited(l *lane, step int64, now time.Duration) {
+// a device, and as waiting for input if it was a Feed that ended it.
+func (e *Exec) waited(l *lane, step int64, now time.Duration, cause trace.Category) {
 	if !l.device || now <= l.quiet {
 		return
+	}
+	name := "wait"
+	if cause == trace.Input {
+		name = trace.WaitInputName
+		e.times.WaitInput += now - l.quiet
 	}
 	e.times.Wait += now - l.quiet
 	if e.cfg.Trace != nil {
 		e.cfg.Trace.Record(&trace.Span{
-			Rank: e.cfg.Rank, Step: step, Task: -1, Lane: l.name, Name: "wait", Category: trace.Wait,
+			Rank: e.cfg.Rank, Step: step, Task: -1, Lane: l.name, Name: name, Category: trace.Wait,
 			Start: int64(l.quiet), End: int64(now),
 		})
 	}

@@ -50,7 +50,7 @@ func (b *binder) bind(t *plan.Task) (op, error) {
 	io := operands{in, out}
 	switch t.Kind {
 	case plan.Feed:
-		return b.feed(io)
+		return b.feed(t, io)
 	case plan.Compute:
 		return b.compute(t, io)
 	case plan.Send:

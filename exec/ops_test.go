@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
@@ -96,11 +97,16 @@ func TestCollectives(t *testing.T) {
 		op      plan.Op
 		in, out int
 		inPlace bool
+		by      plan.Algorithm
 		want    func(rank int, step int64, i int) float64
 	}{
 		{op: plan.AllReduce, in: 6, out: 6, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
 		{op: plan.AllReduce, in: 3000, out: 3000, want: func(_ int, s int64, i int) float64 { return sum(s, i) }}, // round a ring
 		{op: plan.AllReduce, in: 6, inPlace: true, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByHalving, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByDoubling, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByTree, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
+		{op: plan.AllReduce, in: 60, inPlace: true, by: plan.ByHosts, want: func(_ int, s int64, i int) float64 { return sum(s, i) }},
 		{op: plan.Broadcast, in: 6, out: 6, want: func(_ int, s int64, i int) float64 { return element(0, s, i) }},
 		{op: plan.ReduceScatter, in: 6, out: 2, want: func(r int, s int64, i int) float64 { return sum(s, 2*r+i) }},
 		{op: plan.AllGather, in: 2, out: 6, want: func(_ int, s int64, i int) float64 { return element(i/2, s, i%2) }},
@@ -113,8 +119,9 @@ func TestCollectives(t *testing.T) {
 				out, name = d.value("out", plan.Grad, plan.NoState, c.out), "out"
 			}
 			all := []int{0, 1, 2}
+			d.Hosts = [][]int{{0, 1}, {2}}
 			d.add(all, d.compute("make", nil, []plan.Ref{in}, from(nil, element)))
-			d.add(all, plan.Task{Kind: plan.Collective, Name: "it", Op: c.op, In: []plan.Ref{in}, Out: []plan.Ref{out}, Lane: plan.Lane{Kind: plan.Group}}, "make")
+			d.add(all, plan.Task{Kind: plan.Collective, Name: "it", Op: c.op, Algorithm: c.by, In: []plan.Ref{in}, Out: []plan.Ref{out}, Lane: plan.Lane{Kind: plan.Group}}, "make")
 			w := mem.NewNetwork(ranks, mem.Options{Link: uneven})
 			var cfgs []exec.Config
 			var got []map[string][][]float64
@@ -126,6 +133,11 @@ func TestCollectives(t *testing.T) {
 			}
 			_, errs := runAll(t, w, 3, cfgs...)
 			must(t, errs)
+			for r, e := range w.Endpoints() {
+				if st := e.Stats(); c.op == plan.AllReduce && st.BytesSent != 3*sent(t, c.by, r, c.in) {
+					t.Errorf("%v by %v: rank %d sent %d bytes in 3 steps, want %d a step", c.op, c.by, r, st.BytesSent, sent(t, c.by, r, c.in))
+				}
+			}
 			for r := range ranks {
 				for s, v := range got[r][name] {
 					for i := range v {
@@ -390,4 +402,26 @@ func TestStoreErrorNamesTheTask(t *testing.T) {
 			t.Error(te)
 		}
 	})
+}
+
+// sent is what index r of three sends by an algorithm for so many float64, the last
+// two hosts apart: by its schedule, and an opening of 128 bytes to each partner.
+func sent(t *testing.T, by plan.Algorithm, r, elems int) int64 {
+	t.Helper()
+	hosts, err := collective.HierarchicalAllReduce([][]int{{0, 1}, {2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := map[plan.Algorithm]*collective.Schedule{
+		plan.ByRing: collective.RingAllReduce(3), plan.ByHalving: collective.HalvingAllReduce(3),
+		plan.ByDoubling: collective.DoublingAllReduce(3), plan.ByTree: collective.TreeAllReduce(3), plan.ByHosts: hosts,
+	}[by]
+	partners := map[int]bool{}
+	for _, step := range s.Ranks[r] {
+		if step.To != collective.Nobody {
+			partners[step.To] = true
+		}
+	}
+	bytes, _ := s.Traffic(r, elems, 8)
+	return bytes + int64(128*len(partners))
 }

@@ -15,17 +15,19 @@ type values struct {
 	// tensor each time.
 	copies map[plan.Ref][]*tensor.Tensor
 	names  map[string][]*tensor.Tensor
+	// same gives the life whose memory another one has, too.
+	same map[plan.Ref]plan.Ref
 	// arenas hold the memory of a plan's arenas, by number and copy.
 	arenas map[int][][]byte
 }
 
-func newValues(p *plan.Plan, state map[string]*tensor.Tensor, alloc func(n int) []byte) *values {
+func newValues(p *plan.Plan, list []plan.Task, state map[string]*tensor.Tensor, alloc func(n int) []byte) *values {
 	if state == nil {
 		state = map[string]*tensor.Tensor{}
 	}
 	return &values{
 		plan: p, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{},
-		arenas: newArenas(p, alloc),
+		arenas: newArenas(p, alloc), same: sharedLives(p, list),
 	}
 }
 
@@ -34,7 +36,7 @@ func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
 	size := map[int]int{}
 	for i := range p.Values {
 		if v := &p.Values[i]; v.Arena != 0 {
-			size[v.Arena] = max(size[v.Arena], v.Offset+v.Shape.Elems()*v.DType.Size())
+			size[v.Arena] = max(size[v.Arena], v.Offset+v.Bytes())
 		}
 	}
 	arenas := map[int][][]byte{}
@@ -49,7 +51,7 @@ func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
 // placed returns a value's part of its arena, in one copy.
 func (v *values) placed(val *plan.Value, c int) (*tensor.Tensor, error) {
 	mem := v.arenas[val.Arena][c]
-	end := val.Offset + val.Shape.Elems()*val.DType.Size()
+	end := val.Offset + val.Bytes()
 	if !val.Shape.Static() || val.Offset < 0 || val.Offset > end {
 		return nil, fmt.Errorf("value %q of shape %v cannot be at %d of an arena", val.Name, val.Shape, val.Offset)
 	}
@@ -74,6 +76,9 @@ func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
 	held := val.Class == plan.Param || val.Class == plan.Slot
 	if held {
 		r = plan.Ref{Value: r.Value}
+	}
+	if first, ok := v.same[r]; ok {
+		r = first
 	}
 	if c, ok := v.copies[r]; ok {
 		return c, nil
@@ -149,7 +154,7 @@ func (v *values) lists(refs []plan.Ref) ([][]*tensor.Tensor, error) {
 }
 
 // byName returns copy c of a value, or nil. Of several micro-batches or uses it
-// is the first in the list.
+// is the first in the list, whose memory a later one may have by now.
 func (v *values) byName(name string, c int) *tensor.Tensor {
 	t, ok := v.names[name]
 	if !ok {

@@ -150,7 +150,7 @@ func (s Size) MarshalText() ([]byte, error) {
 	for _, u := range []struct {
 		name  string
 		bytes Size
-	}{{"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}} {
+	}{{"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
 		if s >= u.bytes && s%u.bytes == 0 {
 			return fmt.Appendf(nil, "%d%s", s/u.bytes, u.name), nil
 		}

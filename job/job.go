@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/strategy"
 )
 
 // Job is one training run.
@@ -24,6 +26,9 @@ type Job struct {
 	Data  Data   `yaml:"data"`
 	// Batch is the global batch: examples a step over all workers.
 	Batch int `yaml:"batch"`
+	// MicroBatches is into how many parts each worker cuts its part of a step: it
+	// computes one after the other, with the memory of one, and adds the gradients up.
+	MicroBatches int `yaml:"micro_batches"`
 	// Epochs is how often the training rows are passed over.
 	Epochs int `yaml:"epochs"`
 	// Steps ends the run after that many steps, if that is earlier; 0: never.
@@ -159,6 +164,9 @@ type Strategy struct {
 	// (allreduce), 2/1 (ps).
 	Workers int `yaml:"workers"`
 	Servers int `yaml:"servers"`
+	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
+	// each by itself.
+	Bucket Size `yaml:"bucket"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -234,6 +242,14 @@ type Network struct {
 	JoinTimeout Duration `yaml:"join_timeout"`
 	// TaskTimeout bounds any one task of a plan, waits included.
 	TaskTimeout Duration `yaml:"task_timeout"`
+	// Hosts is how many workers are on each machine, in the order of ranks; empty:
+	// all are on one. Only the choice of algorithms goes by it.
+	Hosts []int `yaml:"hosts"`
+	// Costs is a file of measured costs of messages, relative to the data directory
+	// (see package collective/cost); empty: defaults.
+	Costs string `yaml:"costs"`
+	// Table is what that file says; no part of the job's file.
+	Table cost.Table `yaml:"-"`
 }
 
 // Duration is a time.Duration written as 30s or 2m in a job.
@@ -252,15 +268,18 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 // Default returns the values of all fields that a job leaves out.
 func Default() Job {
 	return Job{
-		Seed:      1,
-		Batch:     256,
+		Seed:  1,
+		Batch: 256,
+
+		MicroBatches: 1,
+
 		Epochs:    1,
 		Model:     Model{Bias: true},
 		Optimizer: optim.Rule{},
 		Precision: "f32",
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
-		Strategy:  Strategy{Kind: "serial", Consistency: Consistency{Kind: "bsp"}},
+		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Consistency: Consistency{Kind: "bsp"}},
 		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,

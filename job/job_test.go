@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/optim"
 )
@@ -105,6 +108,11 @@ func TestRefusals(t *testing.T) {
 		{"cosine without an end", "", "optimizer.schedule.kind=cosine", `schedule.steps is 0`},
 		{"whole norms on servers", "strategy: {kind: ps}", "optimizer.kind=lamb", `lamb divides by the norm of a whole parameter`},
 		{"clipping by norm on servers", "strategy: {kind: ps}", "optimizer.clip_norm=1", `clip_norm needs the norm of the summed gradient`},
+		{"hosts of other workers", "strategy: {kind: allreduce}", "network.kind=tcp\x00network.hosts=[2, 1]", `network.hosts: [2 1] are 3 workers, strategy.workers is 2`},
+		{"an empty host", "strategy: {kind: allreduce}", "network.kind=tcp\x00network.hosts=[2, 0]", `network.hosts: [2 0]: want at least one`},
+		{"unix between hosts", "strategy: {kind: allreduce}", "network.hosts=[1, 1]", `network.hosts: unix sockets do not reach`},
+		{"micro-batches", "", "micro_batches=0", `micro_batches: must be 1 to 256, is 0`},
+		{"bucket", "", "strategy.bucket=-1", `"-1" does not fit strategy.bucket`},
 		{"checkpoint without dir", "", "checkpoint.every=5", `checkpoint.dir: is missing`},
 		{"timeout", "", "network.task_timeout=0s", `network.task_timeout`},
 		{"precision", "", "precision=f16", `precision`},
@@ -131,6 +139,39 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("got %v, want %q in it", err, c.want)
 			}
 		})
+	}
+}
+
+func TestHostsAndBucket(t *testing.T) {
+	j, err := job.Parse("adult.yaml", []byte(strings.TrimLeft(adult, "\n")+"strategy: {kind: allreduce, workers: 3, bucket: 64KiB}"), []string{"network.kind=tcp", "network.hosts=[1, 2]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([][]int{{0}, {1, 2}}, j.Network.HostsOf()); d != "" || j.Strategy.Bucket != 64<<10 {
+		t.Errorf("buckets of %d; hosts (-want +got):\n%s", j.Strategy.Bucket, d)
+	}
+}
+
+func TestReadCosts(t *testing.T) {
+	n := job.Network{Costs: "costs.json"}
+	path := filepath.Join(t.TempDir(), n.Costs)
+	if err := n.ReadCosts(path); err == nil || !strings.Contains(err.Error(), "network.costs") {
+		t.Errorf("a missing file: %v", err)
+	}
+	for text, want := range map[string]string{
+		`{"format": "gangline.costs/1", "paths": {"tcp": {"alpha": 1, "beta": 2, "gamma": 3}}}`: "",
+		`{"format": "gangline.costs/1", "paths": {"tcp": {"alpha": 1, "beta": 2}}}`:             "gamma is missing",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := n.ReadCosts(path)
+		if want == "" && (err != nil || n.Table[cost.TCP] != cost.Link{Alpha: 1, Beta: 2, Gamma: 3} || n.Table[cost.Unix] != cost.Default()[cost.Unix]) {
+			t.Errorf("%v, %v", n.Table, err)
+		}
+		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
 	}
 }
 

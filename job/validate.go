@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/metric"
@@ -21,6 +23,8 @@ const (
 	MaxRanks = 1024
 	// MaxBatch bounds the global batch.
 	MaxBatch = 1 << 24
+	// MaxMicroBatches bounds the parts of a worker's part of a step.
+	MaxMicroBatches = 256
 	// MaxThreads bounds the threads of a worker.
 	MaxThreads = 1024
 )
@@ -74,6 +78,7 @@ func (j *Job) Validate() error {
 		{j.Data.Train.Format == "", "data.train.format", "is missing: set " + strings.Join(formats(), ", ")},
 		{j.Model.Kind == "", "model.kind", "is missing: set logistic, softmax, linear, mlp, cnn, fm, ctr, deepfm, dlrm or gpt"},
 		{j.Batch < 1 || j.Batch > MaxBatch, "batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Batch)},
+		{j.MicroBatches < 1 || j.MicroBatches > MaxMicroBatches, "micro_batches", fmt.Sprintf("must be 1 to %d, is %d", MaxMicroBatches, j.MicroBatches)},
 		{j.Eval.Batch < 1 || j.Eval.Batch > MaxBatch, "eval.batch", fmt.Sprintf("must be 1 to %d, is %d", MaxBatch, j.Eval.Batch)},
 		{j.Epochs < 1, "epochs", fmt.Sprintf("must be at least 1, is %d", j.Epochs)},
 		{j.Steps < 0, "steps", "must not be negative"},
@@ -157,6 +162,54 @@ func (j *Job) validateStrategy() error {
 		return &FieldError{"strategy.workers", fmt.Sprintf("serial has one worker, not %d: set strategy.kind=allreduce or ps, or workers 1", s.Workers)}
 	case (s.Kind == "serial" || s.Kind == "allreduce") && s.Servers != 0:
 		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
+	}
+	return j.validateHosts()
+}
+
+// validateHosts checks that every worker is on one host.
+func (j *Job) validateHosts() error {
+	total := 0
+	for _, n := range j.Network.Hosts {
+		if n < 1 {
+			return &FieldError{"network.hosts", fmt.Sprintf("%v: want at least one worker on each host", j.Network.Hosts)}
+		}
+		total += n
+	}
+	switch {
+	case total > 0 && total != j.Strategy.Workers:
+		return &FieldError{"network.hosts", fmt.Sprintf("%v are %d workers, strategy.workers is %d", j.Network.Hosts, total, j.Strategy.Workers)}
+	case len(j.Network.Hosts) > 1 && j.Network.Kind == "unix":
+		return &FieldError{"network.hosts", "unix sockets do not reach from host to host: set network.kind=tcp"}
+	}
+	return nil
+}
+
+// HostsOf lists the workers by host, nil if the job says nothing of hosts.
+func (n *Network) HostsOf() (hosts [][]int) {
+	rank := 0
+	for _, size := range n.Hosts {
+		host := make([]int, size)
+		for i := range host {
+			host[i] = rank
+			rank++
+		}
+		hosts = append(hosts, host)
+	}
+	return hosts
+}
+
+// ReadCosts reads the file that Costs names, from its path, into Table. All ranks
+// must read the same: the plans, and so their digest, depend on it.
+func (n *Network) ReadCosts(path string) error {
+	if n.Costs == "" {
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err == nil {
+		n.Table, err = cost.Parse(text)
+	}
+	if err != nil {
+		return &FieldError{"network.costs", err.Error()}
 	}
 	return nil
 }

@@ -108,6 +108,7 @@ func sections(p *Plan) []section {
 		sectionOf("values", &p.Values, (*codec).value),
 		sectionOf("segments", &p.Segs, (*codec).seg),
 		sectionOf("groups", &p.Groups, (*codec).group),
+		sectionOf("hosts", &p.Hosts, (*codec).group),
 		sectionOf("stores", &p.Stores, (*codec).store),
 		sectionOf("holdings", &p.Holdings, (*codec).holding),
 	}
@@ -204,7 +205,7 @@ func (p *parser) header(c *codec) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown section %q: want values, segments, groups, stores, holdings, rank or ranks", title)
+	return fmt.Errorf("unknown section %q: want values, segments, groups, hosts, stores, holdings, rank or ranks", title)
 }
 
 // ranks begins the list of rank "3", or of ranks "0-2".

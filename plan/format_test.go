@@ -28,6 +28,7 @@ func drawPlan(t *rapid.T) *Plan {
 			Lane:  Lane{LaneKind(rapid.IntRange(1, 5).Draw(t, "lane")), small.Draw(t, "id")},
 			After: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Dep { return Dep{small.Draw(t, "task"), small.Draw(t, "lag")} }), 0, 3).Draw(t, "after"),
 			Tag:   rapid.Uint32().Draw(t, "tag"), Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), Done: Done(rapid.IntRange(0, 2).Draw(t, "done")),
+			Algorithm: Algorithm(rapid.IntRange(0, 4).Draw(t, "algorithm")),
 		}
 	})
 	value := rapid.Custom(func(t *rapid.T) Value {
@@ -45,6 +46,7 @@ func drawPlan(t *rapid.T) *Plan {
 			return Seg{name.Draw(t, "name"), small.Draw(t, "update"), rapid.Int64().Draw(t, "flops")}
 		}), 0, 2).Draw(t, "segs"),
 		Groups: rapid.SliceOfN(rapid.SliceOfN(small, 0, 3), 0, 2).Draw(t, "groups"),
+		Hosts:  rapid.SliceOfN(rapid.SliceOfN(small, 0, 3), 0, 2).Draw(t, "hosts"),
 		Stores: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) StoreInfo { return StoreInfo{name.Draw(t, "name")} }), 0, 2).Draw(t, "stores"),
 		Holdings: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Holding {
 			return Holding{small.Draw(t, "state"), small.Draw(t, "lo"), small.Draw(t, "hi"), small.Draw(t, "rank"), small.Draw(t, "store"), rapid.Bool().Draw(t, "owner")}

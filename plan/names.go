@@ -13,8 +13,10 @@ const (
 	opWords    = "noop allreduce reducescatter allgather broadcast allgatherrows"
 	orderWords = "any tree"
 	doneWords  = "stored queued verdict"
-	classWords = "- param slot grad act key scalar"
-	laneWords  = "- reader device link group store"
+	// algorithmWords are of an AllReduce.
+	algorithmWords = "ring halving doubling tree hierarchical"
+	classWords     = "- param slot grad act key scalar"
+	laneWords      = "- reader device link group store"
 )
 
 // String returns the word used in the text form, as do all String methods here.
@@ -28,6 +30,9 @@ func (o Order) String() string { return wordOf("order", orderWords, o) }
 
 // String returns the word used in the text form.
 func (d Done) String() string { return wordOf("done", doneWords, d) }
+
+// String returns the word used in the text form.
+func (a Algorithm) String() string { return wordOf("algorithm", algorithmWords, a) }
 
 // String returns the word used in the text form.
 func (c Class) String() string { return wordOf("class", classWords, c) }
@@ -46,6 +51,11 @@ func ParseOrder(s string) (Order, error) { return parseWord[Order]("order", orde
 
 // ParseDone is the inverse of Done.String.
 func ParseDone(s string) (Done, error) { return parseWord[Done]("done", doneWords, s) }
+
+// ParseAlgorithm is the inverse of Algorithm.String.
+func ParseAlgorithm(s string) (Algorithm, error) {
+	return parseWord[Algorithm]("algorithm", algorithmWords, s)
+}
 
 // ParseClass is the inverse of Class.String.
 func ParseClass(s string) (Class, error) { return parseWord[Class]("class", classWords, s) }

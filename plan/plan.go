@@ -52,7 +52,8 @@ const (
 	// dense gradient, of which the range that the store holds is sent. The
 	// parameter is the State of the gradient. Done says what the task waits for.
 	Push
-	// Add sums In into Out[0] (micro-batches).
+	// Add sums In into Out[0] (micro-batches). With two Out, (keys, rows) of a table,
+	// In is such pairs, and rows of equal keys are summed in their order.
 	Add
 	// Commit ends a synchronous step over Group: In is (weight, loss, gradients
 	// to be checked for finiteness...), Out is (total weight, total loss). If
@@ -69,6 +70,8 @@ type Op uint8
 const (
 	NoOp Op = iota
 	// AllReduce sums In[0] over the group into Out[0], which may be the same value.
+	// Several values are summed in place, as the one run of bytes that they are in
+	// their arena (see Plan.Span).
 	AllReduce
 	// ReduceScatter leaves each rank its range of the sum.
 	ReduceScatter
@@ -152,6 +155,8 @@ type Task struct {
 	Tag   uint32
 	Order Order
 	Done  Done
+	// Algorithm is of an AllReduce.
+	Algorithm Algorithm
 }
 
 // Class is the role of a value.
@@ -217,10 +222,12 @@ type Plan struct {
 	Window int
 	// Ranks holds the task list of every worker. Servers follow the workers in
 	// rank and have no list: they are what Stores names.
-	Ranks    [][]Task
-	Values   []Value
-	Segs     []Seg
-	Groups   [][]int
+	Ranks  [][]Task
+	Values []Value
+	Segs   []Seg
+	Groups [][]int
+	// Hosts are the ranks by machine, each once; empty: all are on one.
+	Hosts    [][]int
 	Stores   []StoreInfo
 	Holdings []Holding
 }

@@ -107,6 +107,7 @@ func (c *codec) task(i int, t *Task) {
 			return uint32(n), err
 		})
 	setting(c, "order", &t.Order, t.Order != Any, Order.String, ParseOrder)
+	setting(c, "algorithm", &t.Algorithm, t.Algorithm != ByRing, Algorithm.String, ParseAlgorithm)
 	setting(c, "done", &t.Done, t.Done != Stored, Done.String, ParseDone)
 	c.column()
 	setting(c, "after", &t.After, len(t.After) > 0, formatAfter, parseAfter)

@@ -86,7 +86,8 @@ type StepTime struct {
 	Rank          int     `json:"rank"`
 	Compute       float64 `json:"compute"`
 	Communication float64 `json:"communication"`
-	Wait          float64 `json:"wait"` // the device had nothing to do
+	Wait          float64 `json:"wait"`       // the device had nothing to do
+	WaitInput     float64 `json:"wait_input"` // the part of Wait that a batch ended
 	Input         float64 `json:"input"`
 	Update        float64 `json:"update"`
 }

@@ -39,7 +39,7 @@ func newMachine(w *worker, i int, t *plan.Task) (machine, error) {
 	case t.Kind == plan.Commit:
 		return &commit{place: p}, nil
 	case t.Op == plan.AllReduce:
-		return &ring{place: p, steps: collective.RingAllReduce(p.n).Ranks[p.me]}, nil
+		return newReduction(p)
 	case t.Op == plan.AllGatherRows:
 		return &rows{place: p}, nil
 	}
@@ -72,42 +72,71 @@ func (p *place) finish() {
 	p.w.after(p.w.c.work(p.w.rank), func() { p.w.ended(p.task, step) })
 }
 
-// ring follows the schedule of package collective: the same chunks, the same
+// reduction follows the schedule of package collective: the same chunks, the same
 // order of sums, so the same bits.
-type ring struct {
+type reduction struct {
 	place
-	steps []collective.Step
-	k     int
+	schedule *collective.Schedule
+	steps    []collective.Step
+	k        int
+	// run is what is summed, all values together, with the gaps between them.
+	run []float64
+	at  []int // where each value begins in it
 }
 
-func (r *ring) begin(step int64, c int) {
+func newReduction(p place) (*reduction, error) {
+	lo, hi, err := p.w.plan.Span(p.t.In)
+	if err != nil {
+		return nil, err
+	}
+	s, err := collective.AllReduceBy(p.t.Algorithm, p.n, p.w.plan.HostsOf(p.w.plan.Groups[p.t.Group]))
+	if err != nil {
+		return nil, err
+	}
+	r := &reduction{place: p, schedule: s, steps: s.Ranks[p.me], run: make([]float64, (hi-lo)/8)}
+	for _, ref := range p.t.In {
+		r.at = append(r.at, (p.w.plan.Values[ref.Value].Offset-lo)/8)
+	}
+	return r, nil
+}
+
+func (r *reduction) begin(step int64, c int) {
 	r.start(step, c)
-	if r.in(0) != r.out(0) {
-		copy(r.out(0).F64(), r.in(0).F64())
+	clear(r.run)
+	for i, at := range r.at {
+		copy(r.run[at:], r.in(i).F64())
 	}
 	r.k = 0
 	r.give()
 	r.arrived()
 }
 
-func (r *ring) chunk(g collective.Range) []float64 {
-	v := r.out(0).F64()
-	return v[collective.Bound(g.Lo, r.n, len(v)):collective.Bound(g.Hi, r.n, len(v))]
+func (r *reduction) chunk(g collective.Range) []float64 {
+	n := r.schedule.Chunks
+	return r.run[collective.Bound(g.Lo, n, len(r.run)):collective.Bound(g.Hi, n, len(r.run))]
+}
+
+// end gives the values their sums.
+func (r *reduction) end() {
+	for i, at := range r.at {
+		copy(r.out(i).F64(), r.run[at:])
+	}
+	r.finish()
 }
 
 // give sends what step k sends; empty chunks are not sent.
-func (r *ring) give() {
-	if r.k < len(r.steps) {
+func (r *reduction) give() {
+	if r.k < len(r.steps) && r.steps[r.k].To != collective.Nobody {
 		if v := r.chunk(r.steps[r.k].Send); len(v) > 0 {
 			r.send(r.steps[r.k].To, slices.Clone(v))
 		}
 	}
 }
 
-func (r *ring) arrived() {
+func (r *reduction) arrived() {
 	for r.busy && r.k < len(r.steps) {
 		s := r.steps[r.k]
-		if dst := r.chunk(s.Recv); len(dst) > 0 {
+		if dst := r.chunk(s.Recv); s.From != collective.Nobody && len(dst) > 0 {
 			body, ok := r.get(s.From)
 			if !ok {
 				return
@@ -123,7 +152,7 @@ func (r *ring) arrived() {
 		r.give()
 	}
 	if r.busy {
-		r.finish()
+		r.end()
 	}
 }
 

@@ -41,7 +41,7 @@ func newProblem(s *scenario) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, err := plans(p.step, strategy.Cluster{Workers: s.workers, Servers: s.servers})
+	program, err := plans(p.step, strategy.Cluster{Workers: s.workers, Servers: s.servers, Bucket: s.bucket, Hosts: s.hosts, Costs: s.costs})
 	if err != nil {
 		return nil, err
 	}

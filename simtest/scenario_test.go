@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/optim"
 )
 
@@ -55,6 +56,9 @@ type scenario struct {
 	seed             uint64
 	strategy         string
 	workers, servers int
+	bucket           int // bytes of gradients that are summed together
+	hosts            [][]int
+	costs            cost.Table
 	model            string
 	table            bool
 	rule             optim.Rule
@@ -104,7 +108,24 @@ func draw(seed uint64) *scenario {
 	}
 	s.network(r)
 	s.trouble(r)
+	s.sums(r)
 	return s
+}
+
+// sums draws what decides how gradients are summed: buckets, hosts, and costs of
+// which the first favours few steps, the second few bytes, and the last few bytes
+// between hosts.
+func (s *scenario) sums(r *rand.Rand) {
+	s.bucket = []int{0, 1, 200}[r.IntN(3)]
+	cut := r.IntN(s.workers)
+	for rank := range s.workers {
+		if rank == 0 || rank == cut {
+			s.hosts = append(s.hosts, nil)
+		}
+		h := len(s.hosts) - 1
+		s.hosts[h] = append(s.hosts[h], rank)
+	}
+	s.costs = []cost.Table{{}, {cost.Unix: {Beta: 1}, cost.TCP: {Beta: 1}}, {cost.Unix: {Beta: 1e-3}, cost.TCP: {Beta: 1}}}[r.IntN(3)]
 }
 
 // network draws how slow links and ranks are.
@@ -181,7 +202,7 @@ func (s *scenario) moved() *scenario {
 // serial is the calm scenario on one worker, which skips the given steps.
 func (s *scenario) serial(skipped []int64) *scenario {
 	one := *s
-	one.strategy, one.workers, one.servers = "serial", 1, 0
+	one.strategy, one.workers, one.servers, one.hosts = "serial", 1, 0, nil
 	c := one.calm()
 	c.poisons = nil
 	for _, step := range skipped {
@@ -193,8 +214,8 @@ func (s *scenario) serial(skipped []int64) *scenario {
 // String describes the scenario in one line.
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %d workers, %d servers; %s (table %t) with %s; %d rows, batches of %d, %d steps, checkpoint every %d",
-		s.strategy, s.workers, s.servers, s.model, s.table, s.rule.Kind, s.rows, s.batch, s.steps, s.every)
+	fmt.Fprintf(&b, "%s of %d workers, %d servers, buckets of %d on hosts %v; %s (table %t) with %s; %d rows, batches of %d, %d steps, checkpoint every %d",
+		s.strategy, s.workers, s.servers, s.bucket, s.hosts, s.model, s.table, s.rule.Kind, s.rows, s.batch, s.steps, s.every)
 	for _, p := range s.poisons {
 		fmt.Fprintf(&b, "; rank %d spoils step %d (param %d)", p.rank, p.step, p.param)
 	}

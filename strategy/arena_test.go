@@ -22,10 +22,12 @@ func TestGradientsLieInOneArena(t *testing.T) {
 		want, end := map[string]int{}, 0
 		for _, task := range p.Ranks[0] {
 			if task.Op == plan.AllReduce {
-				v := &p.Values[task.In[0].Value]
-				want[v.Name] = end
-				for end += v.Shape.Elems() * v.DType.Size(); end%64 != 0; {
-					end++
+				for _, r := range task.In {
+					v := &p.Values[r.Value]
+					want[v.Name] = end
+					for end += v.Shape.Elems() * v.DType.Size(); end%64 != 0; {
+						end++
+					}
 				}
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/graph/flops"
 	"github.com/gangline/gangline/plan"
@@ -20,19 +21,22 @@ const window = 2
 // program. What a task waits for follows from them: the writers of what it
 // reads, the readers and writers of what it writes.
 type builder struct {
-	step   *graph.Step
-	c      Cluster
-	plan   *plan.Plan
-	tasks  []plan.Task
-	value  map[*graph.Node]int
-	params []int                      // the values of class Param
-	table  map[int]bool               // which of them are tables
-	sums   map[*graph.Param]gradient  // what to update from
-	roles  map[*graph.Node]plan.Value // class and state of nodes that are no activations
-	wrote  map[int][]int              // tasks by the value they write
-	read   map[int][]int              // tasks by the value they read
-	tag    uint32
-	arena  int // bytes of the arena that are taken
+	step    *graph.Step
+	c       Cluster
+	plan    *plan.Plan
+	tasks   []plan.Task
+	value   map[*graph.Node]int
+	parts   map[int]int                // of a dense gradient: its value in micro-batches but the first
+	params  []int                      // the values of class Param
+	table   map[int]bool               // which of them are tables
+	sums    map[*graph.Param]gradient  // what to update from
+	roles   map[*graph.Node]plan.Value // class and state of nodes that are no activations
+	wrote   map[int][]int              // tasks by the value they write
+	read    map[int][]int              // tasks by the value they read
+	tag     uint32
+	arena   int // bytes of the arena that are taken
+	bucket  bucket
+	chooser *cost.Chooser // of algorithms, where there is a choice
 }
 
 // gradient is where the sum for one parameter is; keys are of a table.
@@ -56,14 +60,14 @@ func localEval(b *builder) {
 	b.holdOnWorkers()
 	b.feed()
 	b.gather()
-	b.compute(b.step.Eval)
+	b.compute(b.step.Eval, 0)
 }
 
 func newBuilder(name string, step *graph.Step, c Cluster, tag uint32) *builder {
 	b := &builder{
 		step: step, c: c, tag: tag,
 		plan:  &plan.Plan{Name: name, Window: window},
-		value: make(map[*graph.Node]int), table: make(map[int]bool),
+		value: make(map[*graph.Node]int), parts: make(map[int]int), table: make(map[int]bool),
 		sums: make(map[*graph.Param]gradient), roles: make(map[*graph.Node]plan.Value),
 		wrote: make(map[int][]int), read: make(map[int][]int),
 	}
@@ -135,6 +139,31 @@ func (b *builder) node(n *graph.Node) int {
 	b.plan.Values = append(b.plan.Values, v)
 	b.value[n] = len(b.plan.Values) - 1
 	return b.value[n]
+}
+
+// micros is how many micro-batches a step of the plan has.
+func (b *builder) micros() int {
+	if b.plan.Name == EvalPlan {
+		return 1
+	}
+	return max(b.c.Micro, 1)
+}
+
+// of returns what a micro-batch has of a node. Parameters are there once. In an arena
+// a value has one life a step, that of the first micro-batch, to which the gradients
+// of others are added: those are values of their own.
+func (b *builder) of(n *graph.Node, micro int) plan.Ref {
+	v := b.node(n)
+	switch class := b.plan.Values[v].Class; {
+	case class == plan.Param || class == plan.Slot:
+		return plan.Ref{Value: v}
+	case class == plan.Grad && micro > 0 && b.plan.Values[v].Shape.Static():
+		if _, ok := b.parts[v]; !ok {
+			b.parts[v] = b.like(n.Name+".part", v, b.plan.Values[v].State)
+		}
+		v = b.parts[v]
+	}
+	return plan.Ref{Value: v, Micro: micro}
 }
 
 // like declares a value that no node stands for, of the type of another. Node

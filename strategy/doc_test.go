@@ -54,7 +54,7 @@ func TestDocumentedPlans(t *testing.T) {
 	}
 }
 
-// documented makes the plans of the page: all of the first, and of the second
+// documented makes the plans of the page: all of the first, and of the others
 // the task list only.
 func documented(t *testing.T) []string {
 	t.Helper()
@@ -73,7 +73,8 @@ func documented(t *testing.T) []string {
 		}
 		return plan.Format(program.Plans[strategy.StepPlan])
 	}
-	whole := show(strategy.AllReduce, strategy.Cluster{Workers: 2})
+	whole := show(strategy.AllReduce, strategy.Cluster{Workers: 2, Bucket: 1})
+	_, fused, _ := strings.Cut(show(strategy.AllReduce, strategy.Cluster{Workers: 2}), "\nranks")
 	_, list, _ := strings.Cut(show(strategy.PS, strategy.Cluster{Workers: 2, Servers: 1}), "\nranks")
-	return []string{whole, "ranks" + list}
+	return []string{whole, "ranks" + list, "ranks" + fused}
 }

@@ -243,7 +243,7 @@ func TestPlantedFaults(t *testing.T) {
 	}
 	step := steps(t)["softmax"]
 	for kind, list := range faults {
-		c := strategy.Cluster{Workers: 3}
+		c := strategy.Cluster{Workers: 3, Bucket: 1}
 		if kind == "ps" {
 			c = strategy.Cluster{Workers: 2, Servers: 2}
 		}

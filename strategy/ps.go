@@ -19,6 +19,10 @@ func PS(step *graph.Step, c Cluster) (*plan.Program, error) {
 		if err := step.Params[i].Rule.Separable(); err != nil {
 			return nil, fmt.Errorf("strategy ps: %s: %w", step.Params[i].Var.Name, err)
 		}
+		if c.Micro > 1 && step.Params[i].IsTable() { // a store is asked for rows of a table once a step
+			return nil, fmt.Errorf("strategy ps: %s is a table, whose rows are pulled for the whole batch at once: want 1 micro-batch, not %d",
+				step.Params[i].Var.Name, c.Micro)
+		}
 	}
 	return program(step, c, psStep, psEval), nil
 }
@@ -36,7 +40,7 @@ func psEval(b *builder) {
 	b.holdOnStores()
 	b.feed()
 	pulls := b.pull()
-	b.nextStep(pulls, b.compute(b.step.Eval))
+	b.nextStep(pulls, b.compute(b.step.Eval, 0))
 }
 
 // pull reads from every store what it holds: dense parameters, then rows.
@@ -49,8 +53,8 @@ func (b *builder) pull() (tasks []int) {
 			}
 		}
 		for p := range b.tables() {
-			t.In = append(t.In, plan.Ref{Value: b.node(p.Keys)})
-			t.Out = append(t.Out, plan.Ref{Value: b.node(p.Rows)})
+			t.In = append(t.In, b.of(p.Keys, 0))
+			t.Out = append(t.Out, b.of(p.Rows, 0))
 		}
 		if len(t.Out) > 0 {
 			t.Tag = b.nextTag()
@@ -67,7 +71,7 @@ func (b *builder) push(made []*graph.Param) (tasks []int) {
 		for _, p := range made {
 			switch {
 			case p.IsTable():
-				t.In = append(t.In, refs(b.node(p.Keys), b.node(p.Grad))...)
+				t.In = append(t.In, refs(b.sums[p].keys, b.sums[p].sum)...)
 			case b.holds(store, b.node(p.Var)):
 				t.In = append(t.In, refs(b.node(p.Grad))...)
 			}

@@ -11,6 +11,7 @@ package strategy
 import (
 	"fmt"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/plan"
@@ -21,6 +22,52 @@ import (
 type Cluster struct {
 	Workers int
 	Servers int
+	// Bucket bounds the bytes of gradients that are summed together, where workers
+	// sum them: one that is larger goes by itself. 0 is BucketDefault, 1 sums each by
+	// itself.
+	Bucket int
+	// Micro is into how many micro-batches a worker's part of a step is cut, whose
+	// gradient sums are added before they are sent off; 0 is 1. Activations are of one
+	// of them at a time.
+	Micro int
+	// Hosts are the workers by machine, each once, in ascending order; nil: all are on
+	// one. Local is how those of one host talk, by unix sockets if nothing is said;
+	// between hosts it is TCP. Costs are what that costs; zero is cost.Default. By
+	// these an algorithm is chosen for every all-reduce.
+	Hosts [][]int
+	Local cost.Path
+	Costs cost.Table
+}
+
+// BucketDefault is the bytes of a bucket where nothing else is said. A message over a
+// socket costs about as much before its first byte as some tens of KB take on their
+// way: in a bucket of 1 MiB that is a few percent, which is all that a larger one
+// could save, while what is in it first would wait longer to be sent.
+const BucketDefault = 1 << 20
+
+// Machine is what package cost must know of the cluster.
+func (c *Cluster) Machine() cost.Machine {
+	return cost.Machine{Costs: c.Costs, Local: c.Local, Hosts: c.Hosts}
+}
+
+// checkHosts fails unless every worker is on one host.
+func (c *Cluster) checkHosts() error {
+	next := 0
+	for _, ranks := range c.Hosts {
+		for _, r := range ranks {
+			if r != next {
+				return fmt.Errorf("hosts %v: want workers 0 to %d in order, each once", c.Hosts, c.Workers-1)
+			}
+			next++
+		}
+		if len(ranks) == 0 {
+			return fmt.Errorf("hosts %v: want at least one worker on each", c.Hosts)
+		}
+	}
+	if len(c.Hosts) > 0 && next != c.Workers {
+		return fmt.Errorf("hosts %v are of %d workers, want %d", c.Hosts, next, c.Workers)
+	}
+	return nil
 }
 
 // Strategy makes the program of a run: plans "step" and "eval". It is pure:

@@ -74,10 +74,13 @@ func clusters(kind string) []strategy.Cluster {
 	var all []strategy.Cluster
 	switch kind {
 	case "serial":
-		return []strategy.Cluster{{Workers: 1}}
+		return []strategy.Cluster{{Workers: 1}, {Workers: 1, Micro: 3}}
 	case "allreduce":
 		for w := range 8 {
 			all = append(all, strategy.Cluster{Workers: w + 1})
+		}
+		for w := range 4 {
+			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Micro: w}, strategy.Cluster{Workers: w + 1, Bucket: 1})
 		}
 	case "ps":
 		for w := range 8 {
@@ -100,7 +103,7 @@ func TestEveryPlanIsProved(t *testing.T) {
 		}
 		for name, step := range models {
 			for _, c := range clusters(kind) {
-				t.Run(fmt.Sprintf("%s/%s/%d+%d", kind, name, c.Workers, c.Servers), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%+v", kind, name, c), func(t *testing.T) {
 					program, err := build(step, c)
 					if err != nil {
 						t.Fatal(err)
@@ -226,11 +229,18 @@ func TestWrongClusters(t *testing.T) {
 		{"serial", strategy.Cluster{Workers: 1, Servers: 1}, "no servers"},
 		{"allreduce", strategy.Cluster{}, "at least one worker"},
 		{"allreduce", strategy.Cluster{Workers: 2, Servers: 1}, "no servers"},
+		{"allreduce", strategy.Cluster{Workers: 2, Bucket: -1}, "want 1 or more"},
 		{"ps", strategy.Cluster{Workers: 2}, "at least one of each"},
+		{"ps of tables", strategy.Cluster{Workers: 2, Servers: 1, Micro: 2}, "w is a table, whose rows are pulled for the whole batch at once"},
 	} {
-		build, err := strategy.ByName(c.kind)
+		kind, tables := strings.CutSuffix(c.kind, " of tables")
+		build, err := strategy.ByName(kind)
 		if err != nil {
 			t.Fatal(err)
+		}
+		step := step
+		if tables {
+			step = steps(t)["sparse"]
 		}
 		if _, err := build(step, c.cluster); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on %+v: %v, want %q", c.kind, c.cluster, err, c.want)

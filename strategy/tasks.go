@@ -34,24 +34,28 @@ func Inputs(step *graph.Step, plan string) []*graph.Node {
 // feed brings the batch.
 func (b *builder) feed() {
 	t := plan.Task{Kind: plan.Feed, Name: "batch", Lane: plan.Lane{Kind: plan.Reader}}
-	for _, n := range Inputs(b.step, b.plan.Name) {
-		t.Out = append(t.Out, refs(b.node(n))...)
+	for micro := range b.micros() {
+		for _, n := range Inputs(b.step, b.plan.Name) {
+			t.Out = append(t.Out, b.of(n, micro))
+		}
 	}
 	b.add(t)
 }
 
-// compute runs a segment as it stands.
-func (b *builder) compute(seg int) int { return b.computeWith(seg, b.node) }
+// compute runs a segment on a micro-batch.
+func (b *builder) compute(seg, micro int) int {
+	return b.computeWith(seg, func(n *graph.Node) plan.Ref { return b.of(n, micro) })
+}
 
 // computeWith runs a segment on the values that stand for its nodes.
-func (b *builder) computeWith(seg int, value func(*graph.Node) int) int {
+func (b *builder) computeWith(seg int, value func(*graph.Node) plan.Ref) int {
 	s := &b.step.Segments[seg]
 	t := plan.Task{Kind: plan.Compute, Name: s.Name, Seg: seg, Lane: plan.Lane{Kind: plan.Device}}
 	for _, n := range s.In {
-		t.In = append(t.In, refs(value(n))...)
+		t.In = append(t.In, value(n))
 	}
 	for _, n := range s.Out {
-		t.Out = append(t.Out, refs(value(n))...)
+		t.Out = append(t.Out, value(n))
 	}
 	return b.add(t)
 }
@@ -59,32 +63,81 @@ func (b *builder) computeWith(seg int, value func(*graph.Node) int) int {
 // gather reads the rows of tables that the worker holds.
 func (b *builder) gather() {
 	for p := range b.tables() {
-		if b.plan.Name == EvalPlan {
-			b.compute(p.EvalGather)
-		} else {
-			b.compute(p.Gather)
+		for micro := range b.micros() {
+			if b.plan.Name == EvalPlan {
+				b.compute(p.EvalGather, micro)
+			} else {
+				b.compute(p.Gather, micro)
+			}
 		}
 	}
 }
 
-// forward computes loss and gradients; after each segment, send may send off
-// the gradients that it has made.
+// forward computes loss and gradients, of one micro-batch after the other, and adds
+// them up as they are made; send may send off the gradients that are complete.
 func (b *builder) forward(send func(made []*graph.Param)) {
-	for _, seg := range b.step.Forward {
-		b.compute(seg)
-		var made []*graph.Param
-		for i := range b.step.Params {
-			p := &b.step.Params[i]
-			if slices.Contains(b.step.Segments[seg].Out, p.Grad) {
-				made = append(made, p)
-				b.sums[p] = gradient{sum: b.node(p.Grad)}
-				if p.IsTable() {
-					b.sums[p] = gradient{keys: b.node(p.Keys), sum: b.node(p.Grad)}
+	last := b.micros() - 1
+	for micro := range b.micros() {
+		for _, seg := range b.step.Forward {
+			b.compute(seg, micro)
+			out := b.step.Segments[seg].Out
+			for _, n := range []*graph.Node{b.step.Model.Loss, b.step.Model.Weight} {
+				if micro > 0 && slices.Contains(out, n) {
+					b.addTo(n, micro)
 				}
 			}
+			var made []*graph.Param
+			for i := range b.step.Params {
+				p := &b.step.Params[i]
+				if !slices.Contains(out, p.Grad) {
+					continue
+				}
+				if micro > 0 && !p.IsTable() {
+					b.addTo(p.Grad, micro)
+				}
+				if micro == last {
+					made = append(made, p)
+					b.complete(p)
+				}
+			}
+			if micro == last {
+				send(made)
+			}
 		}
-		send(made)
 	}
+}
+
+// addTo adds what a micro-batch has of a node to the sum of those before.
+func (b *builder) addTo(n *graph.Node, micro int) {
+	sum := b.of(n, 0)
+	b.add(plan.Task{
+		Kind: plan.Add, Name: n.Name, Lane: plan.Lane{Kind: plan.Device},
+		In: []plan.Ref{sum, b.of(n, micro)}, Out: []plan.Ref{sum},
+	})
+}
+
+// complete notes where the gradient of a parameter is when all micro-batches have
+// been computed: where that of the first was, but for a table, of which each has
+// other rows.
+func (b *builder) complete(p *graph.Param) {
+	if !p.IsTable() {
+		b.sums[p] = gradient{sum: b.node(p.Grad)}
+		return
+	}
+	if b.micros() == 1 {
+		b.sums[p] = gradient{keys: b.node(p.Keys), sum: b.node(p.Grad)}
+		return
+	}
+	sum := gradient{
+		keys: b.like(p.Var.Name+".keys.sum", b.node(p.Keys), b.node(p.Var)),
+		sum:  b.like(p.Var.Name+".grad.sum", b.node(p.Grad), b.node(p.Var)),
+	}
+	t := plan.Task{Kind: plan.Add, Name: p.Grad.Name, Lane: plan.Lane{Kind: plan.Device}, Out: refs(sum.keys, sum.sum)}
+	for micro := range b.micros() {
+		t.In = append(t.In, b.of(p.Keys, micro), b.of(p.Grad, micro))
+	}
+	b.add(t)
+	b.sums[p] = sum
 }
 
 // commit agrees with all workers on the weight of the step, and whether what
@@ -104,14 +157,14 @@ func (b *builder) commit(after ...int) int {
 func (b *builder) update() {
 	for i := range b.step.Params {
 		p := &b.step.Params[i]
-		b.computeWith(p.Update, func(n *graph.Node) int {
+		b.computeWith(p.Update, func(n *graph.Node) plan.Ref {
 			switch n {
 			case p.Grad:
-				return b.sums[p].sum
+				return plan.Ref{Value: b.sums[p].sum}
 			case p.Keys:
-				return b.sums[p].keys
+				return plan.Ref{Value: b.sums[p].keys}
 			}
-			return b.node(n)
+			return b.of(n, 0)
 		})
 	}
 }

@@ -34,6 +34,9 @@ func Merge(parts ...Part) []Span {
 	return out
 }
 
+// WaitInputName is the name of spans of Wait that a Feed ended.
+const WaitInputName = "wait for input"
+
 // Breakdown is where the time of one rank went. The parts overlap, since lanes
 // run at the same time: Compute, Update and Wait fill the device's time,
 // Communication and Input may hide behind them.
@@ -41,6 +44,7 @@ type Breakdown struct {
 	Compute       time.Duration `json:"compute"`
 	Communication time.Duration `json:"communication"`
 	Wait          time.Duration `json:"wait"`
+	WaitInput     time.Duration `json:"wait_input"` // the part of Wait that a Feed ended
 	Input         time.Duration `json:"input"`
 	Update        time.Duration `json:"update"`
 }
@@ -81,6 +85,9 @@ func Sum(spans []Span) []RankBreakdown {
 			out = append(out, RankBreakdown{Rank: s.Rank})
 		}
 		out[k].Add(s.Category, s.Duration())
+		if s.Category == Wait && s.Name == WaitInputName {
+			out[k].WaitInput += s.Duration()
+		}
 	}
 	slices.SortFunc(out, func(a, b RankBreakdown) int { return cmp.Compare(a.Rank, b.Rank) })
 	return out

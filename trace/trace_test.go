@@ -108,10 +108,11 @@ func TestMergeMovesClocks(t *testing.T) {
 
 func TestSumByCategory(t *testing.T) {
 	want := []trace.RankBreakdown{
-		{Rank: 0, Breakdown: trace.Breakdown{Compute: 400, Communication: 1000, Wait: 1200, Update: 100}},
+		{Rank: 0, Breakdown: trace.Breakdown{Compute: 400, Communication: 1000, Wait: 1230, WaitInput: 30, Update: 100}},
 		{Rank: 1, Breakdown: trace.Breakdown{Input: 1001}},
 	}
-	if d := cmp.Diff(want, trace.Sum(sample())); d != "" {
+	spans := append(sample(), trace.Span{Category: trace.Wait, Name: trace.WaitInputName, Start: 1e18, End: 1e18 + 30})
+	if d := cmp.Diff(want, trace.Sum(spans)); d != "" {
 		t.Fatal(d)
 	}
 }

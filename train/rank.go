@@ -120,7 +120,10 @@ type member struct {
 // reads no data: it plans when rank 0 has told what the rows look like (follow).
 func prepare(ctx context.Context, cfg Config) (*member, error) {
 	m := &member{cfg: cfg}
-	var err error
+	err := m.cfg.Job.Network.ReadCosts(input.Path(cfg.DataDir, cfg.Job.Network.Costs))
+	if err != nil {
+		return nil, err
+	}
 	if m.from, err = resumePoint(cfg); err != nil {
 		return nil, err
 	}
@@ -130,7 +133,7 @@ func prepare(ctx context.Context, cfg Config) (*member, error) {
 	if m.rows, err = input.Open(ctx, cfg.Job, cfg.DataDir, m.from); err != nil {
 		return nil, err
 	}
-	if m.setup, err = NewSetup(cfg.Job, m.rows.Train.Columns()); err != nil {
+	if m.setup, err = NewSetup(m.cfg.Job, m.rows.Train.Columns()); err != nil {
 		return nil, errors.Join(err, m.rows.Close())
 	}
 	if err := m.takeImport(); err != nil {

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
@@ -49,7 +50,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 	}
 	s := &Setup{
 		Job: j, Step: step, DType: dtype,
-		Cluster: strategy.Cluster{Workers: j.Strategy.Workers, Servers: j.Strategy.Servers},
+		Cluster: clusterOf(&j),
 	}
 	if column := input.WeighedBy(columns); column != "" {
 		if err := s.checkWeighed(column); err != nil {
@@ -60,6 +61,19 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// clusterOf is what a strategy may know of the machines.
+func clusterOf(j *job.Job) strategy.Cluster {
+	s := &j.Strategy
+	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table}
+	if j.Network.Kind == "tcp" {
+		c.Local = cost.TCP
+	}
+	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says
+		c.Hosts = j.Network.HostsOf()
+	}
+	return c
 }
 
 // planned makes and checks the plans of a strategy.

@@ -115,7 +115,7 @@ func (m *member) newHolder() (holder, error) {
 
 // executor binds a plan to rows of a source.
 func (w *worker) executor(name string, src data.Source, o data.Order, stores exec.Stores, cfg exec.Config) (*exec.Exec, error) {
-	feeder, err := data.NewFeeder(src, o, w.cfg.Rank, w.setup.Cluster.Workers, w.setup.inputSpecs(name))
+	feeder, err := w.feeder(name, src, o)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +123,15 @@ func (w *worker) executor(name string, src data.Source, o data.Order, stores exe
 	cfg.Endpoint, cfg.Feeder, cfg.Stores, cfg.State = w.endpoint, feeder, stores, w.holder.shared()
 	cfg.Deadline = time.Duration(w.setup.Job.Network.TaskTimeout)
 	return exec.New(cfg)
+}
+
+// feeder reads rows for a plan.
+func (w *worker) feeder(name string, src data.Source, o data.Order) (exec.Feeder, error) {
+	parts := 1
+	if name == strategy.StepPlan {
+		parts = max(w.setup.Job.MicroBatches, 1)
+	}
+	return data.NewMicroFeeder(src, o, w.cfg.Rank, w.setup.Cluster.Workers, parts, w.setup.inputSpecs(name))
 }
 
 // loop runs steps from boundary to boundary: evaluation, checkpoint, end. All
@@ -257,7 +266,7 @@ func (w *worker) stepTime() *report.StepTime {
 	t, _ := w.step.Times()
 	return &report.StepTime{
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
-		Wait: t.Wait.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
+		Wait: t.Wait.Seconds(), WaitInput: t.WaitInput.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
 	}
 }
 

@@ -68,6 +68,9 @@ func (b *Backend) Hold() (release func()) {
 	return b.team.Release
 }
 
+// Waiting implements compute.Crowd.
+func (b *Backend) Waiting(more int) { b.team.Waiting(more) }
+
 // Compile makes a program whose inner values share memory by lifetime.
 func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	p, err := compute.Build(seg, compute.Options{

@@ -134,11 +134,14 @@ func decode(src []byte, specs []rows.ColumnSpec, n int, b *rows.Block) error {
 			d.entries(c, spec, h, n, elements)
 		case form == formBytes && spec.Kind == rows.DenseColumn && elements == n*spec.Dim && h[1] == 1:
 			c.Table = new([256]float32)
-			d.floats(c.Table[:])
+			if raw := d.take(4 * len(c.Table)); d.err == nil {
+				floats(c.Table[:], raw)
+			}
 			c.Values, c.Bytes = c.Values[:0], append(c.Bytes[:0], d.take(elements)...)
 		case form == formFloats && spec.Kind == rows.DenseColumn && elements == n*spec.Dim && h[1] == 4:
 			if raw := d.take(4 * elements); d.err == nil {
-				c.Values = floats(c.Values, raw)
+				c.Values = sized(c.Values, elements)
+				floats(c.Values, raw)
 			}
 		default:
 			d.err = bad("column %q has the form %d with %d elements in %d rows", spec.Name, form, elements, n)
@@ -154,26 +157,6 @@ func decode(src []byte, specs []rows.ColumnSpec, n int, b *rows.Block) error {
 		return bad("%d bytes stand behind its columns", len(d.rest))
 	}
 	return nil
-}
-
-func (d *decoder) floats(into []float32) {
-	raw := d.take(4 * len(into))
-	if d.err != nil {
-		return
-	}
-	for i := range into {
-		into[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
-	}
-}
-
-// floats turns bytes into as many float32 as they hold, in the memory of v.
-func floats(v []float32, raw []byte) []float32 {
-	v = sized(v, len(raw)/4)
-	for i := range v {
-		v[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[:4]))
-		raw = raw[4:]
-	}
-	return v
 }
 
 // entries reads a ragged column of n rows.
@@ -197,7 +180,7 @@ func (d *decoder) entries(c *rows.Packed, spec *rows.ColumnSpec, h []byte, n, el
 	if d.err != nil {
 		return
 	}
-	if c.IDs = ids(c.IDs, raw, elements, w); !below(c.IDs, spec.Dim) {
+	if c.IDs = sized(c.IDs, elements); !widen(c.IDs, raw, w, int64(spec.Dim-1)) {
 		d.err = bad("column %q has an id that is not in [0,%d)", spec.Name, spec.Dim)
 		return
 	}
@@ -206,17 +189,9 @@ func (d *decoder) entries(c *rows.Packed, spec *rows.ColumnSpec, h []byte, n, el
 		return
 	}
 	if raw := d.take(4 * elements); d.err == nil {
-		c.Values = floats(c.Values, raw)
+		c.Values = sized(c.Values, elements)
+		floats(c.Values, raw)
 	}
-}
-
-// below reports whether all ids are in [0, dim).
-func below(ids []int32, dim int) bool {
-	most := uint32(0)
-	for _, id := range ids {
-		most = max(most, uint32(id))
-	}
-	return len(ids) == 0 || uint64(most) < uint64(dim)
 }
 
 // offsets adds lengths up, in the memory of out; nil if they are too many.
@@ -233,33 +208,6 @@ func offsets(out []int32, raw []byte, n, width int) []int32 {
 			return nil
 		}
 		out[i+1] = int32(total)
-	}
-	return out
-}
-
-// ids widens n numbers of some bytes each, in the memory of out.
-func ids(out []int32, raw []byte, n, width int) []int32 {
-	out = sized(out, n)
-	switch width {
-	case 1:
-		for i, b := range raw[:n] {
-			out[i] = int32(b)
-		}
-	case 2:
-		for i := range out {
-			out[i] = int32(binary.LittleEndian.Uint16(raw[:2]))
-			raw = raw[2:]
-		}
-	case 3:
-		for i := range out {
-			out[i] = int32(raw[0]) | int32(raw[1])<<8 | int32(raw[2])<<16
-			raw = raw[3:]
-		}
-	default:
-		for i := range out {
-			out[i] = int32(binary.LittleEndian.Uint32(raw[:4]))
-			raw = raw[4:]
-		}
 	}
 	return out
 }

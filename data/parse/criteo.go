@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/gangline/gangline/data/parse/internal/scan"
 	"github.com/gangline/gangline/data/rows"
 	"github.com/gangline/gangline/internal/mix"
 	"github.com/gangline/gangline/internal/number"
@@ -45,17 +46,14 @@ func MissingID(field, buckets int) int64 {
 // Numeric is what becomes of an integer feature: log(1+max(v,0)).
 func Numeric(v int64) float32 { return float32(math.Log1p(float64(max(v, 0)))) }
 
-// smallInts is how many of the smallest integers have their logarithm in a table:
-// nearly all that occur.
-const smallInts = 1 << 15
-
 // criteo reads the tab separated lines of the Criteo click logs: a label 0 or 1,
 // 13 integers of which each may be absent, 26 categories as hexadecimal numbers of
 // which each may be absent.
 type criteo struct {
 	buckets uint64
-	mask    uint64 // buckets-1 if that is a power of two, else 0
-	logs    []float32
+	mask    uint64     // buckets-1 if that is a power of two, else 0
+	logs    []float32  // of the smallest integers, nearly all that occur; 0 or -0: not known yet
+	quick   *scan.Rows // nil: no assembly
 	keys    [CriteoCats]uint64
 	missing [CriteoCats]int32
 	columns []rows.ColumnSpec
@@ -63,13 +61,19 @@ type criteo struct {
 
 // Criteo reads Criteo lines. file is the name that errors give.
 func Criteo(file string, in io.Reader, buckets int) *Reader {
-	p := &criteo{buckets: uint64(buckets), logs: make([]float32, smallInts), columns: CriteoSpecs(buckets)}
+	p := &criteo{buckets: uint64(buckets), columns: CriteoSpecs(buckets)}
 	if bits.OnesCount64(p.buckets) == 1 {
 		p.mask = p.buckets - 1
 	}
 	for f := range p.keys {
 		p.keys[f] = mix.Mix(uint64(f) + 1)
 		p.missing[f] = int32(MissingID(f, buckets))
+	}
+	if scan.Here() && p.buckets <= 1<<31 {
+		p.quick = scan.NewRows(&p.keys, &p.missing, uint32(p.buckets))
+		p.logs = p.quick.Logs[:scan.SmallInts]
+	} else {
+		p.logs = make([]float32, scan.SmallInts)
 	}
 	return newReader(file, in, p)
 }
@@ -104,6 +108,14 @@ func (p *criteo) scan(b *rows.Block, text []byte, at, end, n int) (next, appende
 	cats := slices.Grow(b.Columns[2].IDs, n*CriteoCats)[:(first+n)*CriteoCats]
 	row := first
 	for row < first+n && at < end {
+		if p.quick != nil { // which stops at rows that are not of the commonest form
+			next, k := p.quick.Read(text[:end], at, labels[row:], nums[row*CriteoNums:], cats[row*CriteoCats:])
+			if k > 0 {
+				at, row = next, row+k
+				p.large((*[CriteoNums]float32)(nums[(row-1)*CriteoNums:]))
+				continue
+			}
+		}
 		label := text[at] - '0'
 		if label > 1 || text[at+1] != '\t' {
 			break
@@ -124,6 +136,15 @@ func (p *criteo) scan(b *rows.Block, text []byte, at, end, n int) (next, appende
 	b.Columns[2].IDs = cats[:row*CriteoCats]
 	b.Rows = row
 	return at, row - first
+}
+
+// large completes the integers of a row that the assembly has no logarithms for.
+func (p *criteo) large(nums *[CriteoNums]float32) {
+	for f, v := range nums {
+		if b := math.Float32bits(v); b>>31 != 0 {
+			nums[f] = p.numeric(uint64(b &^ (1 << 31)))
+		}
+	}
 }
 
 // scanInts reads 13 integers, each with the tab behind it.

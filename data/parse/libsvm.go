@@ -105,6 +105,8 @@ func (p *libsvm) scanLabel(text []byte, i int) (v float32, next int, ok bool) {
 	}
 	if text[i+1] == ' ' && (text[i] == '0' || text[i] == '1') {
 		v, next = float32(text[i]-'0'), i+1
+	} else if c == '-' && text[i+1] == '1' && text[i+2] == ' ' {
+		v, next = -1, i+2
 	} else if v, next, ok = p.tens.Prefix(text, i); !ok || c == '+' && text[i] == '-' {
 		return 0, 0, false
 	}
@@ -121,8 +123,10 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 	for text[i] == ' ' {
 		if p.vectors {
 			var n int
-			var up bool
-			i, n, up = p.Read(text, i, ids[k:], values[k:], last)
+			var up, ok bool
+			if i, n, up, ok = p.Read(text, i, ids[k:], values[k:], last); !ok {
+				return 0, false
+			}
 			if k += n; n > 0 {
 				last, ascending = int64(ids[k-1]), ascending && up
 			}
@@ -176,13 +180,16 @@ func (p *libsvm) scanEntries(x *rows.Packed, text []byte, i int) (next int, ok b
 		k++
 	}
 	x.IDs, x.Values = ids[:k], values[:k]
+	next, ok = pastEnd(text, i)
+	return next, ok && p.admit(ids[start:k], ascending)
+}
+
+// pastEnd returns what is behind the line end at i, if there is one.
+func pastEnd(text []byte, i int) (next int, ok bool) {
 	if text[i] == '\r' {
 		i++
 	}
-	if text[i] != '\n' {
-		return 0, false
-	}
-	return i + 1, p.admit(ids[start:k], ascending)
+	return i + 1, text[i] == '\n'
 }
 
 // admit tells whether no id of a row stands there twice, and notes the largest.

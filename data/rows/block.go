@@ -1,10 +1,6 @@
 package rows
 
-import (
-	"math"
-	"runtime"
-	"slices"
-)
+import "slices"
 
 // Packed is one column of some consecutive rows, as small as the rows allow. What
 // a column does not need stays nil.
@@ -112,7 +108,8 @@ func (b *Block) Slice(specs []ColumnSpec, lo, hi int) *Block {
 }
 
 // Take returns all rows as a block of their own and leaves b empty. Arrays that are
-// nearly full are handed over, not copied, and b gets new ones of about that size.
+// nearly full are handed over, not copied. Either way b gets new ones of about the size
+// of these rows, so that the next rows of that size need no copy.
 func (b *Block) Take(specs []ColumnSpec) *Block {
 	out := &Block{Rows: b.Rows, Columns: make([]Packed, len(b.Columns))}
 	for i := range b.Columns {
@@ -139,7 +136,7 @@ func (b *Block) Take(specs []ColumnSpec) *Block {
 func handed[T any](s *[]T) []T {
 	out := *s
 	if cap(out)-len(out) > len(out)/8 {
-		return slices.Clone(out)
+		out = slices.Clone(out)
 	}
 	*s = make([]T, 0, len(out)+len(out)/32)
 	return out
@@ -225,128 +222,4 @@ func appendWeights(to, c *Packed, first, end int) {
 		return
 	}
 	to.Values = append(to.Values, c.Values[first:end]...)
-}
-
-// Read fills out with the given rows of consecutive blocks, each of which but the
-// last has 2^shift rows. Only the blocks that hold one of the rows need be there.
-// Cost: one copy of every value.
-func Read(specs []ColumnSpec, blocks []*Block, shift uint, at []int, out *Batch) {
-	out.Reset(len(at), len(specs))
-	for i := range specs {
-		c := &out.Columns[i]
-		if specs[i].Kind == DenseColumn {
-			readDense(&specs[i], i, blocks, shift, at, c)
-		} else {
-			readRagged(&specs[i], i, blocks, shift, at, c)
-		}
-	}
-}
-
-func readDense(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int, out *Column) {
-	dim, mask := spec.Dim, 1<<shift-1
-	out.Values, out.Offsets, out.IDs = Resize(out.Values, len(at)*dim), out.Offsets[:0], out.IDs[:0]
-	for i, row := range at {
-		if dim > line && i%group == 0 {
-			touchFloats(dim, column, blocks, shift, at[i:min(i+group, len(at))])
-		}
-		c := &blocks[row>>shift].Columns[column]
-		from := (row & mask) * dim
-		switch {
-		case c.Bytes != nil:
-			dst := out.Values[i*dim : (i+1)*dim]
-			for j, b := range c.Bytes[from : from+dim] {
-				dst[j] = c.Table[b]
-			}
-		case dim == 1:
-			out.Values[i] = c.Values[from]
-		default:
-			copy(out.Values[i*dim:(i+1)*dim], c.Values[from:from+dim])
-		}
-	}
-}
-
-func readRagged(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int, out *Column) {
-	out.Offsets = Resize(out.Offsets, len(at)+1)
-	out.Offsets[0] = 0
-	ids, values := out.IDs[:0], out.Values[:0]
-	var ragged [group]entries
-	for first := 0; first < len(at); first += group {
-		some := ragged[:min(group, len(at)-first)]
-		from := len(ids)
-		to := from + findEntries(spec, column, blocks, shift, at[first:], some)
-		ids, values = Resize(ids, to), Resize(values, to)
-		for i := range some {
-			e := &some[i]
-			dst := ids[from : from+len(e.ids)]
-			for j, id := range e.ids {
-				dst[j] = int64(id)
-			}
-			if e.values != nil {
-				copy(values[from:from+len(e.ids)], e.values)
-			} else {
-				Ones(values[from : from+len(e.ids)])
-			}
-			from += len(e.ids)
-			out.Offsets[first+i+1] = int64(from)
-		}
-	}
-	out.IDs, out.Values = ids, values
-}
-
-// Rows of a batch are anywhere in memory: copying one would wait for every cache line
-// of it in turn. So the lines of a group of rows are loaded first, all at once, as
-// nothing but their number limits how many loads a core has under way.
-const (
-	group = 16
-	// line is how many elements of 4 bytes a cache line has.
-	line = 16
-)
-
-// entries are those of one row, without values if all are 1.
-type entries struct {
-	ids    []int32
-	values []float32
-}
-
-// findEntries finds those of the first rows of at, loads their cache lines, and
-// returns how many there are.
-func findEntries(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []int, found []entries) int {
-	mask, n, sum := 1<<shift-1, 0, uint32(0)
-	for i := range found {
-		c := &blocks[at[i]>>shift].Columns[column]
-		r := at[i] & mask
-		lo, hi := c.start(spec, r), c.start(spec, r+1)
-		e := entries{ids: c.IDs[lo:hi]}
-		if c.Values != nil {
-			e.values = c.Values[lo:hi]
-		}
-		for j := 0; j < len(e.ids); j += line {
-			sum |= uint32(e.ids[j])
-			if e.values != nil {
-				sum |= math.Float32bits(e.values[j])
-			}
-		}
-		n += len(e.ids)
-		found[i] = e
-	}
-	runtime.KeepAlive(sum)
-	return n
-}
-
-// touchFloats loads the cache lines of rows of a dense column.
-func touchFloats(dim, column int, blocks []*Block, shift uint, at []int) {
-	mask, sum := 1<<shift-1, uint32(0)
-	for _, row := range at {
-		c := &blocks[row>>shift].Columns[column]
-		from := (row & mask) * dim
-		if c.Bytes != nil {
-			sum |= uint32(c.Bytes[from])
-			continue
-		}
-		values := c.Values[from : from+dim]
-		for j := 0; j < len(values); j += line {
-			sum |= math.Float32bits(values[j])
-		}
-	}
-	runtime.KeepAlive(sum)
 }

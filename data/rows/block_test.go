@@ -156,3 +156,27 @@ func TestTruncate(t *testing.T) {
 		}
 	}
 }
+
+// Rows of the size of those taken before are handed over, not copied, though the first
+// were in arrays with much room.
+func TestTakeHands(t *testing.T) {
+	specs := testSpecs()
+	var b Block
+	b.Reset(specs)
+	b.Columns[0].Values = make([]float32, 0, 10_000)
+	b.Columns[3].IDs = make([]int32, 0, 10_000)
+	fill := func() {
+		r := rand.New(rand.NewPCG(1, 1))
+		draw(&b, r, 1000, false)
+	}
+	fill()
+	if first := b.Take(specs); cap(first.Columns[0].Values) > 1200 || cap(first.Columns[3].IDs) > 2000 {
+		t.Error("a block keeps the room that it did not need")
+	}
+	fill()
+	values, ids, offsets := &b.Columns[0].Values[0], &b.Columns[3].IDs[0], &b.Columns[3].Offsets[0]
+	c := b.Take(specs).Columns
+	if &c[0].Values[0] != values || &c[3].IDs[0] != ids || &c[3].Offsets[0] != offsets {
+		t.Error("rows of the same size were copied")
+	}
+}

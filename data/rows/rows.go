@@ -93,7 +93,12 @@ func Resize[T any](s []T, n int) []T {
 
 // Ones fills s with 1: the weight of entries for which a file gives none.
 func Ones(s []float32) {
-	for i := range s {
+	n := min(len(s), 16)
+	for i := range n {
 		s[i] = 1
+	}
+	// Copying what is there already fills whole vectors at a time.
+	for n < len(s) {
+		n += copy(s[n:], s[:min(n, 1<<10)])
 	}
 }

@@ -128,6 +128,42 @@ rank 0
   7  device   compute  update   seg=1  after=6   w w.sum total -> w
 `
 
+// sparse is micro with a table: keys and rows are added in pairs.
+const sparse = `plan step window=2
+
+values
+  0  w         f32  [9 4]  param
+  1  x         f32  [? 4]  act
+  2  keys      i64  [?]    key     of=w
+  3  grad      f32  [? 4]  grad    of=w
+  4  keys.sum  i64  [?]    key     of=w
+  5  grad.sum  f32  [? 4]  grad    of=w
+  6  loss      f32  []     scalar
+  7  weight    f32  []     scalar
+  8  total     f32  []     scalar
+  9  lost      f32  []     scalar
+
+segments
+  0  forward
+  1  update  updates=w
+
+groups
+  0  0
+
+holdings
+  0  w  0..36  owner  rank=0
+
+rank 0
+  0  reader   feed     batch                     -> x keys x@1 keys@1
+  1  device   compute  forward  seg=0  after=0   x w keys -> loss weight grad
+  2  device   compute  forward  seg=0  after=0   x@1 w keys@1 -> loss@1 weight@1 grad@1
+  3  device   add      w               after=0   keys grad keys@1 grad@1 -> keys.sum grad.sum
+  4  device   add      weight   weight weight@1 -> weight
+  5  device   add      loss     loss loss@1 -> loss
+  6  group.0  commit   step     group=0 tag=1  after=5   weight loss grad.sum -> total lost
+  7  device   compute  update   seg=1  after=6   w keys.sum grad.sum total -> w
+`
+
 // edit changes a text; each pair is an old part and a new one.
 func edit(t testing.TB, text string, pairs ...string) string {
 	t.Helper()
@@ -158,7 +194,9 @@ func TestGoodPlans(t *testing.T) {
 	// Values side by side in an arena, and at one place of two.
 	arenas := edit(t, good, "weight  f32  []     scalar", "weight  f32  []     scalar arena=1 offset=40",
 		"grad    of=w", "grad    of=w arena=1 offset=8", "loss    f32  []     scalar", "loss    f32  []     scalar arena=2 offset=8")
-	for name, text := range map[string]string{"arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
+	// Two hosts, and an algorithm that goes by them.
+	hosts := edit(t, good, "holdings", "hosts\n  0  0\n  1  1\n\nholdings", "group=0 tag=1", "group=0 tag=1 algorithm=hierarchical")
+	for name, text := range map[string]string{"rows of micro-batches": sparse, "hosts": hosts, "arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
 		if err := Plan(mustParse(t, text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -208,6 +246,18 @@ func TestCheckFinds(t *testing.T) {
 		{"link", pipeline, []string{"link.2   send     h ", "link.3   send     h "}, "rank 0: task 2 (send h): is on lane link.3: want link.2"},
 		{"tag", pipeline, []string{"peer=1 tag=2", "peer=1 tag=1"}, "rank 0: task 3 (send y): tag 1 is taken by task 2 (send h)"},
 		{"tag of a collective", pipeline, []string{"peer=1 tag=2", "peer=1 tag=4"}, "rank 0: task 7 (commit step): tag 4 is taken by task 3 (send y)"},
+		{"rows of two micro-batches without keys", micro, []string{"w.grad w.grad@1 -> w.sum", "w.grad w.grad@1 -> w.sum w.sum@1"}, "rank 0: task 3 (add w): want one value out, or (keys, rows) and such pairs in"},
+		{"rows with no keys of theirs", sparse, []string{"keys grad keys@1 grad@1 ->", "keys grad grad@1 ->"}, "rank 0: task 3 (add w): want one value out, or (keys, rows) and such pairs in"},
+		{"keys as rows", sparse, []string{"keys grad keys@1 grad@1 ->", "keys grad grad@1 keys@1 ->"}, "rank 0: task 3 (add w): adds grad to keys.sum: keys go with keys, and rows with rows"},
+		{"rows in place", sparse, []string{"-> keys.sum grad.sum", "-> keys grad.sum"}, "rank 0: task 3 (add w): rows cannot be added in place: write keys elsewhere"},
+		{"rows of a micro-batch twice", sparse, []string{"keys grad keys@1 grad@1 ->", "keys grad keys@1 grad keys grad@1 ->"}, "rank 0: task 3 (add w): counts twice in grad what it has met of the batch of rank 0"},
+		{"keys of a micro-batch lost", sparse, []string{"keys grad keys@1 grad@1 ->", "keys grad keys grad@1 ->"}, "rank 0: task 7 (compute update): updates w from keys.sum, which lacks the batch of rank 0.1"},
+		{"algorithm of a broadcast", good, []string{"allreduce  w        group=0 tag=1", "broadcast  w        group=0 tag=1 algorithm=tree"}, "rank 0: task 2 (broadcast w): tree is how an all-reduce is done, not broadcast"},
+		{"hierarchical without hosts", good, []string{"group=0 tag=1", "group=0 tag=1 algorithm=hierarchical"}, "rank 0: task 2 (allreduce w): hierarchical goes by hosts"},
+		{"a rank on two hosts", good, []string{"holdings", "hosts\n  0  0 1\n  1  1\n\nholdings"}, "plan: rank 1 is on host 0 and on host 1: want each rank once"},
+		{"a rank on no host", good, []string{"holdings", "hosts\n  0  1\n\nholdings"}, "plan: hosts name 1 of 2 ranks: want all"},
+		{"a host of nobody", good, []string{"holdings", "hosts\n  0  0 1\n  1\n\nholdings"}, "plan: host 1 has no ranks"},
+		{"a host of a rank that is not", good, []string{"holdings", "hosts\n  0  0 1 2\n\nholdings"}, "plan: host 0: rank 2 does not exist"},
 		// No hang.
 		{
 			"messages in another order", pipeline,
@@ -248,6 +298,21 @@ func TestCheckFinds(t *testing.T) {
 			}
 			t.Errorf("no finding begins with %q:\n%v", c.want, err)
 		})
+	}
+}
+
+// TestCheckOfAnotherAlgorithm: members that sum in different ways would wait for
+// messages that nobody sends.
+func TestCheckOfAnotherAlgorithm(t *testing.T) {
+	p := mustParse(t, good)
+	p.Ranks[1][2].Algorithm = plan.ByTree
+	const want = "rank 1: task 2 (allreduce w): comes as number 1 on group 0 as (allreduce tag 1 any by tree"
+	if err := Plan(p); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
+	}
+	p.Ranks[0][2].Algorithm, p.Ranks[1][2].Algorithm = 9, 9
+	if err := Plan(p); err == nil || !strings.Contains(err.Error(), "algorithm(9) is nothing that an all-reduce is done by") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -42,6 +42,7 @@ func (c *checker) form() {
 			c.plan("group %d: ranks %v: want at least one, each once, ascending, below %d", g, ranks, len(p.Ranks))
 		}
 	}
+	c.formHosts()
 	for i := range p.Holdings {
 		c.formHolding(i, &p.Holdings[i])
 	}
@@ -102,7 +103,7 @@ func (c *checker) arenas() {
 	})
 	for n := 1; n < len(placed); n++ { // if any two overlap, so do neighbours
 		a, b := &c.p.Values[placed[n-1]], &c.p.Values[placed[n]]
-		if size := a.Shape.Elems() * a.DType.Size(); a.Arena == b.Arena && b.Offset-a.Offset < size {
+		if size := a.Bytes(); a.Arena == b.Arena && b.Offset-a.Offset < size {
 			c.plan("value %d (%s) is at %d of arena %d, within the %d bytes of %s at %d: move it behind them",
 				placed[n], b.Name, b.Offset, b.Arena, size, plan.Quote(a.Name), a.Offset)
 		}
@@ -132,14 +133,18 @@ func formOf(t *plan.Task) (lane plan.Lane, in, out string) {
 	case plan.Compute:
 		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "0+", "0+"
 	case plan.Add:
-		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "1+", "1"
+		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "1+", "1+"
 	case plan.Send:
 		return plan.LinkLane(t.Peer, false), "1", "0"
 	case plan.Recv:
 		return plan.LinkLane(t.Peer, true), "0", "1"
 	case plan.Collective:
-		if t.Op == plan.AllGatherRows {
+		switch t.Op {
+		case plan.AllGatherRows:
 			return plan.Lane{Kind: plan.Group, ID: t.Group}, "2", "2"
+		case plan.AllReduce:
+			return plan.Lane{Kind: plan.Group, ID: t.Group}, "1+", "1+"
+		case plan.NoOp, plan.ReduceScatter, plan.AllGather, plan.Broadcast:
 		}
 		return plan.Lane{Kind: plan.Group, ID: t.Group}, "1", "1"
 	case plan.Commit:
@@ -227,21 +232,21 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	val := func(r plan.Ref) *plan.Value { return &c.p.Values[r.Value] }
 	switch t.Kind {
 	case plan.Add:
-		for _, r := range t.In {
-			c.alike(at, r, t.Out[0])
+		if len(t.Out) > 2 || len(t.In)%len(t.Out) != 0 || len(t.Out) == 2 && val(t.Out[0]).Class != plan.Key {
+			bad("want one value out, or (keys, rows) and such pairs in")
+			return
 		}
-	case plan.Collective:
-		if t.Op < plan.AllReduce || t.Op > plan.AllGatherRows {
-			bad("%v is nothing that a collective does", t.Op)
-		}
-		if t.Op == plan.AllGatherRows && (val(t.In[0]).Class != plan.Key || val(t.Out[0]).Class != plan.Key) {
-			bad("want (keys, rows) in and out")
-		}
-		for i := range t.In {
-			if t.Op != plan.ReduceScatter && t.Op != plan.AllGather { // these change the shape
-				c.alike(at, t.In[i], t.Out[i])
+		for i, r := range t.In {
+			out := t.Out[i%len(t.Out)]
+			if c.alike(at, r, out); (val(r).Class == plan.Key) != (val(out).Class == plan.Key) {
+				bad("adds %s to %s: keys go with keys, and rows with rows", c.value(r.Value), c.value(out.Value))
+			}
+			if len(t.Out) == 2 && slices.Contains(t.Out, r) {
+				bad("rows cannot be added in place: write %s elsewhere", c.value(r.Value))
 			}
 		}
+	case plan.Collective:
+		c.formCollective(at, bad)
 	case plan.Commit:
 		for _, r := range slices.Concat(t.In[:2], t.Out) {
 			if v := val(r); v.Class != plan.Scalar || v.Shape.Elems() != 1 {
@@ -261,6 +266,60 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 			bad("%v", err)
 		}
 	case plan.Feed, plan.Compute, plan.Send, plan.Recv:
+	}
+}
+
+// formHosts proves that each rank is on one host, if hosts are told.
+func (c *checker) formHosts() {
+	on := make(map[int]int)
+	for h, ranks := range c.p.Hosts {
+		if len(ranks) == 0 {
+			c.plan("host %d has no ranks: drop it", h)
+		}
+		for _, r := range ranks {
+			if other, twice := on[r]; twice {
+				c.plan("rank %d is on host %d and on host %d: want each rank once", r, other, h)
+			}
+			on[r] = h
+			if r < 0 || r >= len(c.p.Ranks) {
+				c.plan("host %d: rank %d does not exist: the plan has %d", h, r, len(c.p.Ranks))
+			}
+		}
+	}
+	if n := len(on); n > 0 && n < len(c.p.Ranks) {
+		c.plan("hosts name %d of %d ranks: want all", n, len(c.p.Ranks))
+	}
+}
+
+// formCollective proves that a collective can sum or copy what it is given.
+func (c *checker) formCollective(at place, bad func(string, ...any)) {
+	t := c.at(at)
+	if t.Op < plan.AllReduce || t.Op > plan.AllGatherRows {
+		bad("%v is nothing that a collective does", t.Op)
+	}
+	if t.Op == plan.AllGatherRows && (c.p.Values[t.In[0].Value].Class != plan.Key || c.p.Values[t.Out[0].Value].Class != plan.Key) {
+		bad("want (keys, rows) in and out")
+	}
+	switch {
+	case t.Algorithm > plan.ByHosts:
+		bad("%v is nothing that an all-reduce is done by", t.Algorithm)
+	case t.Algorithm != plan.ByRing && t.Op != plan.AllReduce:
+		bad("%v is how an all-reduce is done, not %v", t.Algorithm, t.Op)
+	case t.Algorithm == plan.ByHosts && len(c.p.Hosts) == 0:
+		bad("hierarchical goes by hosts: tell the plan's hosts, or take another algorithm")
+	}
+	if t.Op == plan.AllReduce && len(t.In)+len(t.Out) > 2 {
+		if !slices.Equal(t.In, t.Out) {
+			bad("of several values the sums go where the values are: want the same in and out")
+		} else if _, _, err := c.p.Span(t.In); err != nil {
+			bad("%v: what is summed together must be one run of an arena", err)
+		}
+		return
+	}
+	for i := range t.In {
+		if t.Op != plan.ReduceScatter && t.Op != plan.AllGather { // these change the shape
+			c.alike(at, t.In[i], t.Out[i])
+		}
 	}
 }
 

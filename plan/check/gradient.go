@@ -112,7 +112,13 @@ func (t *tracer) event(together []place) {
 			}
 		}
 	case plan.Add:
-		t.met[life{at.rank, task.Out[0]}] = t.sum(at, new(big.Int), task.In...)
+		for i, out := range task.Out {
+			var terms []plan.Ref // every value, or every second: keys, rows, keys, rows...
+			for k := i; k < len(task.In); k += len(task.Out) {
+				terms = append(terms, task.In[k])
+			}
+			t.met[life{at.rank, out}] = t.sum(at, new(big.Int), terms...)
+		}
 	case plan.Send, plan.Recv:
 		to := together[1]
 		out := t.at(to).Out[0]

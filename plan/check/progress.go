@@ -64,6 +64,9 @@ func (c *checker) signature(rank int, list []int, n int) string {
 	t := &c.p.Ranks[rank][list[n]]
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s tag %d %v", t.Verb(), t.Tag, t.Order)
+	if t.Algorithm != plan.ByRing {
+		fmt.Fprintf(&s, " by %v", t.Algorithm)
+	}
 	in := t.In
 	if t.Kind == plan.Commit {
 		in = in[:2] // which gradients a rank checks is its own affair
@@ -71,6 +74,9 @@ func (c *checker) signature(rank int, list []int, n int) string {
 	for _, r := range slices.Concat(in, t.Out) {
 		v := &c.p.Values[r.Value]
 		fmt.Fprintf(&s, " %v%v", v.DType, v.Shape)
+		if t.Kind == plan.Collective && len(in) > 1 && v.Arena != 0 { // gaps are summed too
+			fmt.Fprintf(&s, "+%d", v.Offset-c.p.Values[in[0].Value].Offset)
+		}
 	}
 	return s.String()
 }

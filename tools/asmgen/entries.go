@@ -14,63 +14,76 @@ const digits = 8
 
 // Where the parts of the table of entries begin, in bytes.
 const (
-	valueMoves = 0 // of values with a digits before the point and k in all: at 8a+k
-	indexMoves = valueMoves + 8*(8*digits+digits+1)
-	powersAt   = indexMoves + 8*(digits+1) // of ten
+	valueMoves = 0                                  // of values with a digits before the point and k in all: at 8a+k
+	indexMoves = valueMoves + 8*(8*digits+digits+1) // of 8 digits to none
+	powersAt   = indexMoves + 8*(digits+1)          // of ten
 )
 
 // entries writes what reads the entries of libsvm text.
 //
 // The bytes that are no digits end the parts of an entry: they are marked first, in
 // a pass of its own, and then taken three entries at a time, so that an entry waits
-// for the one before it only to take three marks away.
+// for the one before it only to take three marks away. That brings the digits of many
+// entries into place; what makes numbers of them, four entries at a time, is join.
 func entries(g *generator) {
 	marks(g)
 	g.Function("entriesAVX")
 	g.Attributes(attr.NOSPLIT)
 	g.Pragma("noescape")
-	g.SignatureExpr("func(text *byte, marks *uint64, at, end int, ids *int32, values *float32, room int, base, beyond uint64, last int64) (next, n int, gaps int64)")
+	g.SignatureExpr("func(text *byte, marks *uint64, at, end int, words *uint64, powers *float64, room int) (next, n int)")
 	g.Doc("entriesAVX reads entries of the common form from text, of which at is the space before the first and marks are those of markAVX. " +
-		"It stops at anything else, behind room entries, and behind end, from where on it reads as far as reach. The indexes less base are ids, which must be below beyond. " +
-		"It returns the byte behind the last entry, how many they are, and gaps, below 0 if each id is above the one before it, the first above last.")
+		"It stops at anything else, behind the last entry of a line, where fewer than three fit room, and behind end, from where on it reads as far as reach. " +
+		"The digits of a value and those of an index go into two words, the power of ten that divides the value into powers. " +
+		"It returns the byte behind the last entry, and how many they are.")
 	e := newEntryWriter(g)
-	g.CMPQ(e.id, e.limit)
-	g.JAE(LabelRef("done"))
 	g.Label("block")
-	end := g.Load(g.Param("text"), g.GP64())
-	g.ADDQ(e.param("end"), end)
-	g.CMPQ(e.text, end)
-	g.JHI(LabelRef("done"))
+	g.CMPQ(e.filled, e.limit)
+	g.JGT(LabelRef(label("odd", 0)))
+	g.CMPQ(e.text, e.param("end"))
+	g.JHI(LabelRef(label("odd", 0)))
 	e.take()
-	for i := range 3 {
+	for i := range blockEntries {
 		e.entry(i)
 	}
+	g.ADDQ(Imm(8*blockEntries), e.filled)
+	g.Label("again")
 	g.ADDQ(e.start, e.text)
 	g.XORL(e.start.As32(), e.start.As32())
 	g.JMP(LabelRef("block"))
-	for i := range 3 {
+	for i := range blockEntries {
 		e.rare(i)
 	}
-	g.Label("done")
+	// An entry that does not look like one may be too long for the marks that were left:
+	// it is tried once more, as the first of a block.
+	for i := 1; i < blockEntries; i++ {
+		g.Label(label("odd", i))
+		g.ADDQ(Imm(8*uint64(i)), e.filled)
+		g.JMP(LabelRef("again"))
+	}
+	g.Label(label("odd", 0))
 	e.results()
+	join(g)
 }
+
+// blockEntries is how many entries are taken from the marks of one word.
+const blockEntries = 3
 
 // entryWriter writes the reading of entries. All positions are counted from text.
 type entryWriter struct {
 	*generator
-	text, start                reg.GPVirtual // start: of the entry, behind the space
-	id, limit                  reg.GPVirtual // where the next id goes, behind the last
-	last, gaps, marks, table   reg.GPVirtual
-	colon, point, end          reg.GPVirtual // of the entry; point becomes the digits behind it
-	whole, all, temp           reg.GPVirtual // digits before the point and in all
-	index                      reg.VecVirtual
-	zeros, tens, hundreds, big reg.VecVirtual
+	text, start       reg.GPVirtual // start: of the entry, behind the space
+	words, powers     reg.GPVirtual
+	filled, limit     reg.GPVirtual // entries before the block, and at most, times 8
+	marks, table      reg.GPVirtual
+	colon, point, end reg.GPVirtual // of the entry; point becomes the digits behind it
+	whole, all, temp  reg.GPVirtual // digits before the point and in all, less 1
+	index             reg.VecVirtual
 }
 
 func newEntryWriter(g *generator) *entryWriter {
 	e := &entryWriter{generator: g}
 	for _, r := range []*reg.GPVirtual{
-		&e.start, &e.marks, &e.table, &e.colon, &e.point, &e.end, &e.whole, &e.all, &e.temp,
+		&e.start, &e.filled, &e.marks, &e.table, &e.colon, &e.point, &e.end, &e.whole, &e.all, &e.temp,
 	} {
 		*r = g.GP64()
 	}
@@ -79,32 +92,17 @@ func newEntryWriter(g *generator) *entryWriter {
 		g.Load(g.Param(name), r)
 		return r
 	}
-	e.text, e.id, e.limit, e.last, e.index = load("text"), load("ids"), load("room"), load("last"), g.XMM()
-	e.gaps = g.GP64()
-	g.MOVQ(I32(-1), e.gaps)
+	e.text, e.words, e.powers, e.limit, e.index = load("text"), load("words"), load("powers"), load("room"), g.XMM()
+	g.LEAQ(Mem{Base: e.limit, Disp: -blockEntries}, e.limit)
+	g.SHLQ(Imm(3), e.limit)
+	g.XORL(e.filled.As32(), e.filled.As32())
+	// There are no more registers: the argument is an address from here on.
+	g.ADDQ(e.text, e.param("end"))
 	g.ADDQ(e.param("at"), e.text)
 	g.INCQ(e.text)
 	g.XORL(e.start.As32(), e.start.As32())
-	g.LEAQ(Mem{Base: e.id, Index: e.limit, Scale: 4}, e.limit)
-	// There are no more registers: the argument counts from ids from here on.
-	g.MOVQ(e.param("values"), e.temp)
-	g.SUBQ(e.id, e.temp)
-	g.MOVQ(e.temp, e.param("values"))
 	g.LEAQ(entryTable(g), e.table)
-	e.zeros, e.tens, e.hundreds, e.big = g.joiners()
 	return e
-}
-
-// joiners returns what eight digits each are joined to numbers with: what is taken
-// from them, and the weights of digits, of pairs and of fours.
-func (g *generator) joiners() (zeros, tens, hundreds, big reg.VecVirtual) {
-	of := func(name string, word uint32) reg.VecVirtual {
-		v := g.XMM()
-		k := U32(word)
-		g.VMOVDQU(g.words(name, 4, k, k, k, k), v)
-		return v
-	}
-	return of("zeros", 0x30303030), of("tens", 0x010a010a), of("hundreds", 100|1<<16), of("big", 10_000|1<<16)
 }
 
 // entryTable has the moves that bring digits to the end of 8 bytes, and the powers of
@@ -136,7 +134,7 @@ func entryTable(g *generator) Mem {
 			return i + 1
 		})
 	}
-	for n := range digits + 1 {
+	for n := digits; n >= 0; n-- {
 		move(n, func(i int) int { return i })
 	}
 	for k := range digits + 1 {
@@ -185,13 +183,15 @@ func (e *entryWriter) entry(i int) {
 	e.next(e.colon)
 	e.next(e.point)
 	e.CMPB(e.at(e.colon, 0), Imm(':'))
-	e.JNE(LabelRef("done"))
-	e.MOVQ(e.colon, e.all)
-	e.SUBQ(e.start, e.all)
-	e.upTo8(e.all, LabelRef("done"))
+	e.JNE(ref("odd"))
+	length := e.temp // of the index, negative
+	e.MOVQ(e.start, length)
+	e.SUBQ(e.colon, length)
+	e.CMPQ(length, I32(-digits))
+	e.JCS(ref("odd"))
 	e.VMOVQ(e.at(e.start, 0), e.index)
-	e.VPSHUFB(Mem{Base: e.table, Index: e.all, Scale: 8, Disp: indexMoves}, e.index, e.index)
-	e.LEAQ(Mem{Base: e.point, Disp: -1}, e.whole)
+	e.VPSHUFB(Mem{Base: e.table, Index: length, Scale: 8, Disp: indexMoves + 8*digits}, e.index, e.index)
+	e.LEAQ(Mem{Base: e.point, Disp: -2}, e.whole)
 	e.SUBQ(e.colon, e.whole)
 	e.CMPB(e.at(e.point, 0), Imm('.'))
 	e.JNE(ref("integer"))
@@ -200,54 +200,24 @@ func (e *entryWriter) entry(i int) {
 	e.ADDQ(e.end, e.point)
 	e.LEAQ(Mem{Base: e.whole, Index: e.point, Scale: 1}, e.all)
 	e.Label(label("value", i))
-	e.upTo8(e.all, ref("long"))
-	e.Label(label("join", i))
+	e.CMPQ(e.all, Imm(digits-1))
+	e.JHI(ref("long"))
+	e.Label(label("whole", i))
 	e.CMPB(e.at(e.end, 0), Imm(' '))
-	e.JHI(LabelRef("done"))
 	e.JNE(ref("last"))
-	e.Label(label("store", i))
-	e.join()
-	e.CMPQ(e.id, e.limit)
-	e.JAE(LabelRef("done"))
+	e.store(i)
 }
 
-// upTo8 jumps unless a number is 1 to 8.
-func (e *entryWriter) upTo8(n reg.GPVirtual, otherwise LabelRef) {
-	e.LEAQ(Mem{Base: n, Disp: -1}, e.temp)
-	e.CMPQ(e.temp, Imm(digits-1))
-	e.JHI(otherwise)
-}
-
-// join makes numbers of the digits and stores them.
-func (e *entryWriter) join() {
+// store stores the digits of entry i, and goes behind it.
+func (e *entryWriter) store(i int) {
 	v := e.XMM()
 	e.VMOVDQU(e.at(e.colon, 1), v)
 	e.LEAQ(Mem{Base: e.all, Index: e.whole, Scale: 8}, e.all)
-	e.VPSHUFB(Mem{Base: e.table, Index: e.all, Scale: 8, Disp: valueMoves}, v, v)
+	e.VPSHUFB(Mem{Base: e.table, Index: e.all, Scale: 8, Disp: valueMoves + 8*(digits+1)}, v, v)
 	e.VPUNPCKLQDQ(e.index, v, v)
-	e.VPSUBUSB(e.zeros, v, v) // what is no digit stays 0
-	e.VPMADDUBSW(e.tens, v, v)
-	e.VPMADDWD(e.hundreds, v, v)
-	e.VPACKUSDW(v, v, v)
-	e.VPMADDWD(e.big, v, v)
-	id := e.temp
-	e.VMOVQ(v, id)
-	e.SHRQ(Imm(32), id)
-	e.SUBQ(e.param("base"), id)
-	e.CMPQ(id, e.param("beyond"))
-	e.JAE(LabelRef("done"))
-	e.SUBQ(id, e.last)
-	e.ANDQ(e.last, e.gaps)
-	e.MOVQ(id, e.last)
-	e.MOVL(id.As32(), Mem{Base: e.id})
-	// With up to 8 digits behind the point no quotient that is not half way between two
-	// float32s is rounded to a float64 that is: rounding twice is rounding once.
-	e.VCVTDQ2PD(v, v)
-	e.VDIVSD(Mem{Base: e.table, Index: e.point, Scale: 8, Disp: powersAt}, v, v)
-	e.VCVTSD2SS(v, v, v)
-	e.MOVQ(e.param("values"), e.temp)
-	e.VMOVSS(v, Mem{Base: e.id, Index: e.temp, Scale: 1})
-	e.ADDQ(Imm(4), e.id)
+	e.VMOVDQU(v, Mem{Base: e.words, Index: e.filled, Scale: 2, Disp: 16 * i})
+	e.MOVQ(Mem{Base: e.table, Index: e.point, Scale: 8, Disp: powersAt}, e.temp)
+	e.MOVQ(e.temp, Mem{Base: e.powers, Index: e.filled, Scale: 1, Disp: 8 * i})
 	e.LEAQ(Mem{Base: e.end, Disp: 1}, e.start)
 }
 
@@ -261,20 +231,22 @@ func (e *entryWriter) rare(i int) {
 	e.JMP(LabelRef(label("value", i)))
 	// Of nine digits the first may be a 0 before the point: it is left out.
 	e.Label(label("long", i))
-	e.CMPQ(e.all, Imm(digits+1))
-	e.JNE(LabelRef("done"))
+	e.CMPQ(e.all, Imm(digits))
+	e.JNE(LabelRef(label("odd", i)))
 	e.CMPQ(e.point, Imm(digits))
-	e.JNE(LabelRef("done"))
+	e.JNE(LabelRef(label("odd", i)))
 	e.CMPB(e.at(e.colon, 1), Imm('0'))
-	e.JNE(LabelRef("done"))
+	e.JNE(LabelRef(label("odd", i)))
 	e.INCQ(e.colon)
 	e.DECQ(e.all)
-	e.XORL(e.whole.As32(), e.whole.As32())
-	e.JMP(LabelRef(label("join", i)))
-	// Behind the last entry of a line is no other.
+	e.MOVQ(I32(-1), e.whole)
+	e.JMP(LabelRef(label("whole", i)))
+	// Behind the last entry of a line, which ends with a control character, is no other.
 	e.Label(label("last", i))
-	e.LEAQ(Mem{Base: e.id, Disp: 4}, e.limit)
-	e.JMP(LabelRef(label("store", i)))
+	e.JHI(LabelRef(label("odd", i)))
+	e.store(i)
+	e.ADDQ(Imm(8*uint64(i+1)), e.filled)
+	e.JMP(LabelRef(label("odd", 0)))
 }
 
 // results returns.
@@ -283,10 +255,8 @@ func (e *entryWriter) results() {
 	e.LEAQ(e.at(e.start, -1), next)
 	e.SUBQ(e.param("text"), next)
 	e.Store(next, e.ReturnIndex(0))
-	e.SUBQ(e.param("ids"), e.id)
-	e.SHRQ(Imm(2), e.id)
-	e.Store(e.id, e.ReturnIndex(1))
-	e.Store(e.gaps, e.ReturnIndex(2))
+	e.SHRQ(Imm(3), e.filled)
+	e.Store(e.filled, e.ReturnIndex(1))
 	e.VZEROUPPER()
 	e.RET()
 }

@@ -50,7 +50,7 @@ var packages = map[string][]family{
 		{"columns", columns},
 	},
 	"vector": {{"update", updates}},
-	"scan":   {{"entries", entries}},
+	"scan":   {{"entries", entries}, {"criteo", criteo}},
 	"reduce": {{"combine", combines}},
 }
 

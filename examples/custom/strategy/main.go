@@ -21,6 +21,7 @@ func main() { os.Exit(cli.Main(cli.Strategy("star", star))) }
 // star takes the plan of allreduce and puts messages, sums on worker 0 and
 // broadcasts in place of its all-reduces.
 func star(step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
+	c.Bucket = 1 // each gradient by itself
 	program, err := strategy.AllReduce(step, c)
 	if err != nil {
 		return nil, fmt.Errorf("strategy star: %w", err)
@@ -34,7 +35,7 @@ func star(step *graph.Step, c strategy.Cluster) (*plan.Program, error) {
 			}
 			if t.Kind == plan.Collective && t.Op == plan.AllReduce {
 				t.After = []plan.Dep{l.sum(t)}
-				t.Op = plan.Broadcast
+				t.Op, t.Algorithm = plan.Broadcast, plan.ByRing // the usual; only all-reduces have others
 			}
 			moved[i] = l.add(t).Task
 		}

@@ -3,9 +3,11 @@
 // machine do not carry over from one minute to the next; pairs do.
 //
 //	go run ./internal/cmd/benchpeers [-rounds 7] [-threads 1] [-case sgemm,mlp,gpt,ctr,dlrm] [-dir DIR]
+//	go run ./internal/cmd/benchpeers -collective [-rounds 7] [-case shm2,tcp2,gloo2,shm4] [-dir DIR]
 //
-// The programs of the other side, torch_step.py and torch_dlrm.py, are in -dir.
-// Without them, or without PyTorch, it says so and ends well.
+// The programs of the other side are in -dir: torch_step.py and torch_dlrm.py;
+// with -collective, mpi_allreduce.c and torch_allreduce.py. Without them, or without
+// PyTorch or Open MPI, it says so and ends well.
 package main
 
 import (
@@ -51,11 +53,12 @@ func groups() []group {
 func main() {
 	var c config
 	var only string
-	flag.StringVar(&c.dir, "dir", "../shared/bench", "directory of torch_step.py and torch_dlrm.py")
+	flag.BoolVar(&c.collective, "collective", false, "time all-reduce beside Open MPI and gloo instead of training steps")
+	flag.StringVar(&c.dir, "dir", "../shared/bench", "directory of the other side's programs")
 	flag.StringVar(&c.python, "python", "/usr/bin/python3", "Python with PyTorch")
 	flag.IntVar(&c.rounds, "rounds", 7, "pairs of each case")
 	flag.IntVar(&c.threads, "threads", 1, "cores of either side")
-	flag.StringVar(&only, "case", "sgemm,mlp,gpt,ctr,dlrm", "which cases")
+	flag.StringVar(&only, "case", "sgemm,mlp,gpt,ctr,dlrm,shm2,tcp2,gloo2,shm4", "which cases")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := c.run(ctx, strings.Split(only, ","), os.Stdout)
@@ -79,7 +82,9 @@ func (e absentError) Error() string { return string(e) }
 type config struct {
 	dir, python     string
 	rounds, threads int
+	collective      bool
 	gangline        string   // our program
+	mpi             string   // theirs, compiled
 	pin             []string // what is put before a command to pin it
 }
 
@@ -102,6 +107,13 @@ func (c *config) run(ctx context.Context, only []string, out io.Writer) error {
 	c.gangline = filepath.Join(dir, "gangline")
 	if _, err := output(ctx, nil, "go", "build", "-o", c.gangline, "./cmd/gangline"); err != nil {
 		return err
+	}
+	if c.collective {
+		if err := c.prepareMPI(ctx, dir); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s; PyTorch %s\n", machine(), torch)
+		return c.collectives(ctx, only, out)
 	}
 	if _, err := exec.LookPath("taskset"); err == nil {
 		c.pin = []string{"taskset", "-c", "0-" + strconv.Itoa(c.threads-1)}

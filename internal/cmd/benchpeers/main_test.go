@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gangline/gangline/bench"
 )
@@ -50,5 +51,29 @@ func TestAbsent(t *testing.T) {
 	c := config{dir: t.TempDir(), python: "python3", rounds: 1, threads: 1}
 	if err := c.run(t.Context(), nil, io.Discard); !errors.As(err, new(absentError)) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestParseAllReduce(t *testing.T) {
+	got := parseAllReduce(`allreduce mpi ranks=2 bytes=4096 iters=2000 median_us=4.9 min_us=3.9 algbw_GBs=0.843 busbw_GBs=0.843
+something else
+allreduce torch-gloo ranks=2 bytes=65536 iters=1000 median_us=100.0 min_us=90.0 algbw_GBs=0.6 busbw_GBs=0.6
+`)
+	if diff := cmp.Diff(map[int]float64{4096: 4.9e-6, 65536: 1e-4}, got, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of several rivals the better one is compared, by size.
+func TestBetterRival(t *testing.T) {
+	best := map[int]float64{}
+	for _, text := range []string{"bytes=4 iters=1 median_us=3.0", "bytes=4 iters=1 median_us=2.0", "bytes=8 iters=1 median_us=7.0"} {
+		r := rival{args: func(*config, int) []string { return []string{"echo", "allreduce x " + text} }}
+		if err := (&config{}).rivalOf(t.Context(), duel{}, r, best); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(map[int]float64{4: 2e-6, 8: 7e-6}, best, cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -17,13 +17,13 @@ func strategyFaults() []fault {
 			name: "the update takes the worker's own gradient, not the sum",
 			harm: "Workers learn from their part of the data only; their parameters drift apart.",
 			file: "strategy/tasks.go", by: proof,
-			old: "return b.sums[p].sum", new: "return b.node(p.Grad)",
+			old: "return plan.Ref{Value: b.sums[p].sum}", new: "return b.of(p.Grad, 0)",
 		},
 		{
 			name: "the update pairs summed rows with the worker's own keys",
 			harm: "Rows of the sum are added to rows of other ids: embeddings are mixed up.",
 			file: "strategy/tasks.go", by: proof,
-			old: "return b.sums[p].keys", new: "return b.node(p.Keys)",
+			old: "return plan.Ref{Value: b.sums[p].keys}", new: "return b.of(p.Keys, 0)",
 		},
 		{
 			name: "the commit looks at a table's gradient before the sum",
@@ -47,7 +47,7 @@ func strategyFaults() []fault {
 			name: "a pull for evaluation does not wait for the evaluation before",
 			harm: "Parameters are overwritten while an evaluation reads them; its metrics are of no version at all.",
 			file: "strategy/ps.go", by: proof,
-			old: "b.nextStep(pulls, b.compute(b.step.Eval))", new: "_ = pulls\n\tb.compute(b.step.Eval)",
+			old: "b.nextStep(pulls, b.compute(b.step.Eval, 0))", new: "_ = pulls\n\tb.compute(b.step.Eval, 0)",
 		},
 		{
 			name: "a gradient is pushed twice",

@@ -31,7 +31,7 @@ func run(each time.Duration) error {
 	}
 	var errs []error
 	for _, t := range targets {
-		cmd := exec.Command("go", "test", t.dir, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String())
+		cmd := exec.Command("go", "test", t.dir, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-fuzzminimizetime", "20x")
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 		if err := cmd.Run(); err != nil {
 			errs = append(errs, fmt.Errorf("%s in %s: %w", t.name, t.dir, err))

@@ -31,12 +31,19 @@ type Team struct {
 	first int64 // the round before the hiring
 
 	round atomic.Int64 // begun so far; a round is a spread or the dismissal
-	leave bool         // what workers read once they saw a round, as all below
-	work  Parts
-	parts int64
-	next  atomic.Int64 // part to be taken
-	left  atomic.Int64 // workers that have not finished the round
-	broke atomic.Pointer[PanicError]
+	leave atomic.Bool  // what workers read once they saw a round
+	// inside is how many workers take part in a spread, or closed: a worker that
+	// comes late is not waited for. What is below may be read inside.
+	inside atomic.Int64
+	work   Parts
+	parts  int64
+	next   atomic.Int64 // part to be taken
+	broke  atomic.Pointer[PanicError]
+
+	// crowd is how many goroutines of others want a processor; tight says that they
+	// find none while all workers stay awake.
+	crowd atomic.Int64
+	tight bool
 }
 
 // PanicError is what Spread panics with if a part did on a goroutine other than the
@@ -64,6 +71,9 @@ type Parts interface{ Part(i, worker int) }
 // lies between two segments of a step.
 const awake = 1 << 16
 
+// closed is Team.inside between spreads.
+const closed = -1
+
 // Size is how many goroutines there are, the caller's among them.
 func (t *Team) Size() int { return t.size }
 
@@ -75,6 +85,7 @@ func New(size int) *Team {
 		t.workers[i].wake = make(chan struct{}, 1)
 	}
 	t.run = t.worker
+	t.inside.Store(closed)
 	return t
 }
 
@@ -91,23 +102,24 @@ func (t *Team) Spread(n int, w Parts) {
 	}
 	t.work, t.parts = w, int64(n)
 	t.next.Store(0)
-	t.left.Store(int64(t.size - 1))
 	if !t.hired {
-		t.hired, t.leave, t.first = true, false, t.round.Load()
+		t.hired, t.first, t.tight = true, t.round.Load(), runtime.GOMAXPROCS(0) <= t.size
+		t.leave.Store(false)
 		t.ranks.Store(0)
 		t.done.Add(t.size - 1)
 		for range t.workers {
 			go t.run()
 		}
 	}
+	t.inside.Store(0)
 	t.signal()
 	defer t.finish()
 	t.take(0)
 }
 
-// finish waits for the workers.
+// finish waits for the workers that came, and lets no more come.
 func (t *Team) finish() {
-	for i := 0; t.left.Load() > 0; i++ {
+	for i := 0; !t.inside.CompareAndSwap(0, closed); i++ {
 		if i > awake {
 			runtime.Gosched()
 		}
@@ -128,6 +140,14 @@ func (t *Team) signal() {
 	}
 }
 
+// gives reports whether a worker gives its processor up while it has nothing to do.
+func (t *Team) gives(rank int) bool { return t.tight && t.crowd.Load() >= int64(rank) }
+
+// Waiting says that so many more goroutines want a processor, or fewer. Where the
+// workers could have all that there are, as many of them as that sleep instead of
+// waiting awake.
+func (t *Team) Waiting(more int) { t.crowd.Add(int64(more)) }
+
 // Hold keeps the goroutines, once hired, until as many calls of Release.
 func (t *Team) Hold() { t.held.Add(1) }
 
@@ -141,7 +161,8 @@ func (t *Team) Release() {
 	if !t.hired || t.held.Load() > 0 {
 		return
 	}
-	t.hired, t.leave = false, true
+	t.hired = false
+	t.leave.Store(true)
 	t.signal()
 	t.done.Wait()
 }
@@ -150,12 +171,24 @@ func (t *Team) worker() {
 	defer t.done.Done()
 	rank := int(t.ranks.Add(1))
 	for seen := t.first; ; {
-		seen = t.await(seen, &t.workers[rank-1])
-		if t.leave {
+		seen = t.await(seen, rank)
+		if t.leave.Load() {
 			return
 		}
-		t.help(rank)
+		if t.enter() {
+			t.help(rank)
+		}
 	}
+}
+
+// enter takes part in the spread that goes on, if one does.
+func (t *Team) enter() bool {
+	for n := t.inside.Load(); n != closed; n = t.inside.Load() {
+		if t.inside.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
 }
 
 // help computes parts as a worker, whose panic is handed to the caller.
@@ -164,18 +197,22 @@ func (t *Team) help(rank int) {
 		if r := recover(); r != nil {
 			t.broke.CompareAndSwap(nil, &PanicError{r, debug.Stack()})
 		}
-		t.left.Add(-1)
+		t.inside.Add(-1)
 	}()
 	t.take(rank)
 }
 
-// await returns the number of the round after the one seen.
-func (t *Team) await(seen int64, w *sleeper) int64 {
+// await returns the number of the round after the one seen, or of a later one.
+func (t *Team) await(seen int64, rank int) int64 {
 	for range awake {
 		if r := t.round.Load(); r != seen {
 			return r
 		}
+		if t.gives(rank) {
+			break
+		}
 	}
+	w := &t.workers[rank-1]
 	w.asleep.Store(true)
 	// A round may have begun before that line, and its signal have seen nobody
 	// asleep; if it did see this worker, there is a token to be taken.

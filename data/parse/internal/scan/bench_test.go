@@ -19,13 +19,13 @@ func BenchmarkEntries(b *testing.B) {
 		text = fmt.Appendf(text, " %d:%.6g", id, .01+.99*r.Float64())
 	}
 	text = append(append(text, '\n'), make([]byte, 2*reach)...)
-	ids, values := make([]int32, n), make([]float32, n)
+	ids, values := make([]int32, n+4), make([]float32, n+4)
 	b.SetBytes(int64(len(text)))
 	e := &Entries{Base: 1, Beyond: 1 << 30}
 	for b.Loop() {
 		e.Begin()
 		for at, k := 0, 0; text[at] == ' '; {
-			next, got, _ := e.Read(text, at, ids[k:], values[k:], -1)
+			next, got, _, _ := e.Read(text, at, ids[k:], values[k:], -1)
 			if got == 0 {
 				b.Fatal(at)
 			}

@@ -9,7 +9,12 @@ package scan
 //go:noescape
 func markAVX(text *byte, n int, marks *uint64)
 
-// entriesAVX reads entries of the common form from text, of which at is the space before the first and marks are those of markAVX. It stops at anything else, behind room entries, and behind end, from where on it reads as far as reach. The indexes less base are ids, which must be below beyond. It returns the byte behind the last entry, how many they are, and gaps, below 0 if each id is above the one before it, the first above last.
+// entriesAVX reads entries of the common form from text, of which at is the space before the first and marks are those of markAVX. It stops at anything else, behind the last entry of a line, where fewer than three fit room, and behind end, from where on it reads as far as reach. The digits of a value and those of an index go into two words, the power of ten that divides the value into powers. It returns the byte behind the last entry, and how many they are.
 //
 //go:noescape
-func entriesAVX(text *byte, marks *uint64, at int, end int, ids *int32, values *float32, room int, base uint64, beyond uint64, last int64) (next int, n int, gaps int64)
+func entriesAVX(text *byte, marks *uint64, at int, end int, words *uint64, powers *float64, room int) (next int, n int)
+
+// joinAVX makes ids and values of the digits of n entries, at least one, which entriesAVX brought into place: an id is the index less base. It reads and writes up to a multiple of four entries. It returns the largest id, one below 0 being larger than all, and gaps, 0 if each id is above the one before it, the first above last.
+//
+//go:noescape
+func joinAVX(words *uint64, powers *float64, n int, ids *int32, values *float32, base uint32, last int32) (largest uint32, gaps int32)

@@ -49,302 +49,259 @@ DATA most<>+24(SB)/4, $0x89898989
 DATA most<>+28(SB)/4, $0x89898989
 GLOBL most<>(SB), RODATA|NOPTR, $32
 
-// func entriesAVX(text *byte, marks *uint64, at int, end int, ids *int32, values *float32, room int, base uint64, beyond uint64, last int64) (next int, n int, gaps int64)
+// func entriesAVX(text *byte, marks *uint64, at int, end int, words *uint64, powers *float64, room int) (next int, n int)
 // Requires: AVX, BMI, BMI2
-TEXT ·entriesAVX(SB), NOSPLIT, $0-104
-	MOVQ    text+0(FP), R11
-	MOVQ    ids+32(FP), R12
-	MOVQ    room+48(FP), R13
-	MOVQ    last+72(FP), R14
-	MOVQ    $-1, R15
-	ADDQ    at+16(FP), R11
-	INCQ    R11
-	XORL    AX, AX
-	LEAQ    (R12)(R13*4), R13
-	MOVQ    values+40(FP), R10
-	SUBQ    R12, R10
-	MOVQ    R10, values+40(FP)
-	LEAQ    entries<>+0(SB), DX
-	VMOVDQU zeros<>+0(SB), X1
-	VMOVDQU tens<>+0(SB), X2
-	VMOVDQU hundreds<>+0(SB), X3
-	VMOVDQU big<>+0(SB), X4
-	CMPQ    R12, R13
-	JAE     done
+TEXT ·entriesAVX(SB), NOSPLIT, $0-72
+	MOVQ text+0(FP), R11
+	MOVQ words+32(FP), R12
+	MOVQ powers+40(FP), R13
+	MOVQ room+48(FP), R14
+	LEAQ -3(R14), R14
+	SHLQ $0x03, R14
+	XORL CX, CX
+	ADDQ R11, end+24(FP)
+	ADDQ at+16(FP), R11
+	INCQ R11
+	XORL AX, AX
+	LEAQ entries<>+0(SB), BX
 
 block:
-	MOVQ    text+0(FP), CX
-	ADDQ    end+24(FP), CX
-	CMPQ    R11, CX
-	JHI     done
-	MOVQ    R11, R10
-	SUBQ    text+0(FP), R10
-	MOVQ    R10, CX
-	ANDL    $0x07, R10
-	SHRQ    $0x03, CX
-	ADDQ    marks+8(FP), CX
-	SHRXQ   R10, (CX), CX
-	TZCNTQ  CX, BX
-	BLSRQ   CX, CX
-	TZCNTQ  CX, SI
-	BLSRQ   CX, CX
-	CMPB    (R11)(BX*1), $0x3a
-	JNE     done
-	MOVQ    BX, R9
-	SUBQ    AX, R9
-	LEAQ    -1(R9), R10
-	CMPQ    R10, $0x07
-	JHI     done
+	CMPQ    CX, R14
+	JGT     odd0
+	CMPQ    R11, end+24(FP)
+	JHI     odd0
+	MOVQ    R11, R9
+	SUBQ    text+0(FP), R9
+	MOVQ    R9, DX
+	ANDL    $0x07, R9
+	SHRQ    $0x03, DX
+	ADDQ    marks+8(FP), DX
+	SHRXQ   R9, (DX), DX
+	TZCNTQ  DX, SI
+	BLSRQ   DX, DX
+	TZCNTQ  DX, DI
+	BLSRQ   DX, DX
+	CMPB    (R11)(SI*1), $0x3a
+	JNE     odd0
+	MOVQ    AX, R9
+	SUBQ    SI, R9
+	CMPQ    R9, $-8
+	JCS     odd0
 	VMOVQ   (R11)(AX*1), X0
-	VPSHUFB 584(DX)(R9*8), X0, X0
-	LEAQ    -1(SI), R8
-	SUBQ    BX, R8
-	CMPB    (R11)(SI*1), $0x2e
+	VPSHUFB 648(BX)(R9*8), X0, X0
+	LEAQ    -2(DI), R9
+	SUBQ    SI, R9
+	CMPB    (R11)(DI*1), $0x2e
 	JNE     integer0
-	TZCNTQ  CX, DI
-	BLSRQ   CX, CX
-	NOTQ    SI
-	ADDQ    DI, SI
-	LEAQ    (R8)(SI*1), R9
+	TZCNTQ  DX, R8
+	BLSRQ   DX, DX
+	NOTQ    DI
+	ADDQ    R8, DI
+	LEAQ    (R9)(DI*1), R10
 
 value0:
-	LEAQ -1(R9), R10
 	CMPQ R10, $0x07
 	JHI  long0
 
-join0:
-	CMPB (R11)(DI*1), $0x20
-	JHI  done
-	JNE  last0
-
-store0:
-	VMOVDQU     1(R11)(BX*1), X5
-	LEAQ        (R9)(R8*8), R9
-	VPSHUFB     (DX)(R9*8), X5, X5
-	VPUNPCKLQDQ X0, X5, X5
-	VPSUBUSB    X1, X5, X5
-	VPMADDUBSW  X2, X5, X5
-	VPMADDWD    X3, X5, X5
-	VPACKUSDW   X5, X5, X5
-	VPMADDWD    X4, X5, X5
-	VMOVQ       X5, R10
-	SHRQ        $0x20, R10
-	SUBQ        base+56(FP), R10
-	CMPQ        R10, beyond+64(FP)
-	JAE         done
-	SUBQ        R10, R14
-	ANDQ        R14, R15
-	MOVQ        R10, R14
-	MOVL        R10, (R12)
-	VCVTDQ2PD   X5, X5
-	VDIVSD      656(DX)(SI*8), X5, X5
-	VCVTSD2SS   X5, X5, X5
-	MOVQ        values+40(FP), R10
-	VMOVSS      X5, (R12)(R10*1)
-	ADDQ        $0x04, R12
-	LEAQ        1(DI), AX
-	CMPQ        R12, R13
-	JAE         done
-	TZCNTQ      CX, BX
-	BLSRQ       CX, CX
-	TZCNTQ      CX, SI
-	BLSRQ       CX, CX
-	CMPB        (R11)(BX*1), $0x3a
-	JNE         done
-	MOVQ        BX, R9
-	SUBQ        AX, R9
-	LEAQ        -1(R9), R10
-	CMPQ        R10, $0x07
-	JHI         done
+whole0:
+	CMPB        (R11)(R8*1), $0x20
+	JNE         last0
+	VMOVDQU     1(R11)(SI*1), X1
+	LEAQ        (R10)(R9*8), R10
+	VPSHUFB     72(BX)(R10*8), X1, X1
+	VPUNPCKLQDQ X0, X1, X1
+	VMOVDQU     X1, (R12)(CX*2)
+	MOVQ        656(BX)(DI*8), R9
+	MOVQ        R9, (R13)(CX*1)
+	LEAQ        1(R8), AX
+	TZCNTQ      DX, SI
+	BLSRQ       DX, DX
+	TZCNTQ      DX, DI
+	BLSRQ       DX, DX
+	CMPB        (R11)(SI*1), $0x3a
+	JNE         odd1
+	MOVQ        AX, R9
+	SUBQ        SI, R9
+	CMPQ        R9, $-8
+	JCS         odd1
 	VMOVQ       (R11)(AX*1), X0
-	VPSHUFB     584(DX)(R9*8), X0, X0
-	LEAQ        -1(SI), R8
-	SUBQ        BX, R8
-	CMPB        (R11)(SI*1), $0x2e
+	VPSHUFB     648(BX)(R9*8), X0, X0
+	LEAQ        -2(DI), R9
+	SUBQ        SI, R9
+	CMPB        (R11)(DI*1), $0x2e
 	JNE         integer1
-	TZCNTQ      CX, DI
-	BLSRQ       CX, CX
-	NOTQ        SI
-	ADDQ        DI, SI
-	LEAQ        (R8)(SI*1), R9
+	TZCNTQ      DX, R8
+	BLSRQ       DX, DX
+	NOTQ        DI
+	ADDQ        R8, DI
+	LEAQ        (R9)(DI*1), R10
 
 value1:
-	LEAQ -1(R9), R10
 	CMPQ R10, $0x07
 	JHI  long1
 
-join1:
-	CMPB (R11)(DI*1), $0x20
-	JHI  done
-	JNE  last1
-
-store1:
-	VMOVDQU     1(R11)(BX*1), X5
-	LEAQ        (R9)(R8*8), R9
-	VPSHUFB     (DX)(R9*8), X5, X5
-	VPUNPCKLQDQ X0, X5, X5
-	VPSUBUSB    X1, X5, X5
-	VPMADDUBSW  X2, X5, X5
-	VPMADDWD    X3, X5, X5
-	VPACKUSDW   X5, X5, X5
-	VPMADDWD    X4, X5, X5
-	VMOVQ       X5, R10
-	SHRQ        $0x20, R10
-	SUBQ        base+56(FP), R10
-	CMPQ        R10, beyond+64(FP)
-	JAE         done
-	SUBQ        R10, R14
-	ANDQ        R14, R15
-	MOVQ        R10, R14
-	MOVL        R10, (R12)
-	VCVTDQ2PD   X5, X5
-	VDIVSD      656(DX)(SI*8), X5, X5
-	VCVTSD2SS   X5, X5, X5
-	MOVQ        values+40(FP), R10
-	VMOVSS      X5, (R12)(R10*1)
-	ADDQ        $0x04, R12
-	LEAQ        1(DI), AX
-	CMPQ        R12, R13
-	JAE         done
-	TZCNTQ      CX, BX
-	BLSRQ       CX, CX
-	TZCNTQ      CX, SI
-	BLSRQ       CX, CX
-	CMPB        (R11)(BX*1), $0x3a
-	JNE         done
-	MOVQ        BX, R9
-	SUBQ        AX, R9
-	LEAQ        -1(R9), R10
-	CMPQ        R10, $0x07
-	JHI         done
+whole1:
+	CMPB        (R11)(R8*1), $0x20
+	JNE         last1
+	VMOVDQU     1(R11)(SI*1), X1
+	LEAQ        (R10)(R9*8), R10
+	VPSHUFB     72(BX)(R10*8), X1, X1
+	VPUNPCKLQDQ X0, X1, X1
+	VMOVDQU     X1, 16(R12)(CX*2)
+	MOVQ        656(BX)(DI*8), R9
+	MOVQ        R9, 8(R13)(CX*1)
+	LEAQ        1(R8), AX
+	TZCNTQ      DX, SI
+	BLSRQ       DX, DX
+	TZCNTQ      DX, DI
+	BLSRQ       DX, DX
+	CMPB        (R11)(SI*1), $0x3a
+	JNE         odd2
+	MOVQ        AX, R9
+	SUBQ        SI, R9
+	CMPQ        R9, $-8
+	JCS         odd2
 	VMOVQ       (R11)(AX*1), X0
-	VPSHUFB     584(DX)(R9*8), X0, X0
-	LEAQ        -1(SI), R8
-	SUBQ        BX, R8
-	CMPB        (R11)(SI*1), $0x2e
+	VPSHUFB     648(BX)(R9*8), X0, X0
+	LEAQ        -2(DI), R9
+	SUBQ        SI, R9
+	CMPB        (R11)(DI*1), $0x2e
 	JNE         integer2
-	TZCNTQ      CX, DI
-	BLSRQ       CX, CX
-	NOTQ        SI
-	ADDQ        DI, SI
-	LEAQ        (R8)(SI*1), R9
+	TZCNTQ      DX, R8
+	BLSRQ       DX, DX
+	NOTQ        DI
+	ADDQ        R8, DI
+	LEAQ        (R9)(DI*1), R10
 
 value2:
-	LEAQ -1(R9), R10
 	CMPQ R10, $0x07
 	JHI  long2
 
-join2:
-	CMPB (R11)(DI*1), $0x20
-	JHI  done
-	JNE  last2
+whole2:
+	CMPB        (R11)(R8*1), $0x20
+	JNE         last2
+	VMOVDQU     1(R11)(SI*1), X1
+	LEAQ        (R10)(R9*8), R10
+	VPSHUFB     72(BX)(R10*8), X1, X1
+	VPUNPCKLQDQ X0, X1, X1
+	VMOVDQU     X1, 32(R12)(CX*2)
+	MOVQ        656(BX)(DI*8), R9
+	MOVQ        R9, 16(R13)(CX*1)
+	LEAQ        1(R8), AX
+	ADDQ        $0x18, CX
 
-store2:
-	VMOVDQU     1(R11)(BX*1), X5
-	LEAQ        (R9)(R8*8), R9
-	VPSHUFB     (DX)(R9*8), X5, X5
-	VPUNPCKLQDQ X0, X5, X5
-	VPSUBUSB    X1, X5, X5
-	VPMADDUBSW  X2, X5, X5
-	VPMADDWD    X3, X5, X5
-	VPACKUSDW   X5, X5, X5
-	VPMADDWD    X4, X5, X5
-	VMOVQ       X5, R10
-	SHRQ        $0x20, R10
-	SUBQ        base+56(FP), R10
-	CMPQ        R10, beyond+64(FP)
-	JAE         done
-	SUBQ        R10, R14
-	ANDQ        R14, R15
-	MOVQ        R10, R14
-	MOVL        R10, (R12)
-	VCVTDQ2PD   X5, X5
-	VDIVSD      656(DX)(SI*8), X5, X5
-	VCVTSD2SS   X5, X5, X5
-	MOVQ        values+40(FP), R10
-	VMOVSS      X5, (R12)(R10*1)
-	ADDQ        $0x04, R12
-	LEAQ        1(DI), AX
-	CMPQ        R12, R13
-	JAE         done
-	ADDQ        AX, R11
-	XORL        AX, AX
-	JMP         block
+again:
+	ADDQ AX, R11
+	XORL AX, AX
+	JMP  block
 
 integer0:
-	MOVQ SI, DI
-	XORL SI, SI
-	MOVQ R8, R9
+	MOVQ DI, R8
+	XORL DI, DI
+	MOVQ R9, R10
 	JMP  value0
 
 long0:
-	CMPQ R9, $0x09
-	JNE  done
-	CMPQ SI, $0x08
-	JNE  done
-	CMPB 1(R11)(BX*1), $0x30
-	JNE  done
-	INCQ BX
-	DECQ R9
-	XORL R8, R8
-	JMP  join0
+	CMPQ R10, $0x08
+	JNE  odd0
+	CMPQ DI, $0x08
+	JNE  odd0
+	CMPB 1(R11)(SI*1), $0x30
+	JNE  odd0
+	INCQ SI
+	DECQ R10
+	MOVQ $-1, R9
+	JMP  whole0
 
 last0:
-	LEAQ 4(R12), R13
-	JMP  store0
+	JHI         odd0
+	VMOVDQU     1(R11)(SI*1), X1
+	LEAQ        (R10)(R9*8), R10
+	VPSHUFB     72(BX)(R10*8), X1, X1
+	VPUNPCKLQDQ X0, X1, X1
+	VMOVDQU     X1, (R12)(CX*2)
+	MOVQ        656(BX)(DI*8), R9
+	MOVQ        R9, (R13)(CX*1)
+	LEAQ        1(R8), AX
+	ADDQ        $0x08, CX
+	JMP         odd0
 
 integer1:
-	MOVQ SI, DI
-	XORL SI, SI
-	MOVQ R8, R9
+	MOVQ DI, R8
+	XORL DI, DI
+	MOVQ R9, R10
 	JMP  value1
 
 long1:
-	CMPQ R9, $0x09
-	JNE  done
-	CMPQ SI, $0x08
-	JNE  done
-	CMPB 1(R11)(BX*1), $0x30
-	JNE  done
-	INCQ BX
-	DECQ R9
-	XORL R8, R8
-	JMP  join1
+	CMPQ R10, $0x08
+	JNE  odd1
+	CMPQ DI, $0x08
+	JNE  odd1
+	CMPB 1(R11)(SI*1), $0x30
+	JNE  odd1
+	INCQ SI
+	DECQ R10
+	MOVQ $-1, R9
+	JMP  whole1
 
 last1:
-	LEAQ 4(R12), R13
-	JMP  store1
+	JHI         odd1
+	VMOVDQU     1(R11)(SI*1), X1
+	LEAQ        (R10)(R9*8), R10
+	VPSHUFB     72(BX)(R10*8), X1, X1
+	VPUNPCKLQDQ X0, X1, X1
+	VMOVDQU     X1, 16(R12)(CX*2)
+	MOVQ        656(BX)(DI*8), R9
+	MOVQ        R9, 8(R13)(CX*1)
+	LEAQ        1(R8), AX
+	ADDQ        $0x10, CX
+	JMP         odd0
 
 integer2:
-	MOVQ SI, DI
-	XORL SI, SI
-	MOVQ R8, R9
+	MOVQ DI, R8
+	XORL DI, DI
+	MOVQ R9, R10
 	JMP  value2
 
 long2:
-	CMPQ R9, $0x09
-	JNE  done
-	CMPQ SI, $0x08
-	JNE  done
-	CMPB 1(R11)(BX*1), $0x30
-	JNE  done
-	INCQ BX
-	DECQ R9
-	XORL R8, R8
-	JMP  join2
+	CMPQ R10, $0x08
+	JNE  odd2
+	CMPQ DI, $0x08
+	JNE  odd2
+	CMPB 1(R11)(SI*1), $0x30
+	JNE  odd2
+	INCQ SI
+	DECQ R10
+	MOVQ $-1, R9
+	JMP  whole2
 
 last2:
-	LEAQ 4(R12), R13
-	JMP  store2
+	JHI         odd2
+	VMOVDQU     1(R11)(SI*1), X1
+	LEAQ        (R10)(R9*8), R10
+	VPSHUFB     72(BX)(R10*8), X1, X1
+	VPUNPCKLQDQ X0, X1, X1
+	VMOVDQU     X1, 32(R12)(CX*2)
+	MOVQ        656(BX)(DI*8), R9
+	MOVQ        R9, 16(R13)(CX*1)
+	LEAQ        1(R8), AX
+	ADDQ        $0x18, CX
+	JMP         odd0
 
-done:
+odd1:
+	ADDQ $0x08, CX
+	JMP  again
+
+odd2:
+	ADDQ $0x10, CX
+	JMP  again
+
+odd0:
 	LEAQ -1(R11)(AX*1), AX
 	SUBQ text+0(FP), AX
-	MOVQ AX, next+80(FP)
-	SUBQ ids+32(FP), R12
-	SHRQ $0x02, R12
-	MOVQ R12, n+88(FP)
-	MOVQ R15, gaps+96(FP)
+	MOVQ AX, next+56(FP)
+	SHRQ $0x03, CX
+	MOVQ CX, n+64(FP)
 	VZEROUPPER
 	RET
 
@@ -421,15 +378,15 @@ DATA entries<>+552(SB)/8, $0x0403020100808080
 DATA entries<>+560(SB)/8, $0x0504030201008080
 DATA entries<>+568(SB)/8, $0x0605040302010080
 DATA entries<>+576(SB)/8, $0x0706050403020100
-DATA entries<>+584(SB)/8, $0x8080808080808080
-DATA entries<>+592(SB)/8, $0x0080808080808080
-DATA entries<>+600(SB)/8, $0x0100808080808080
-DATA entries<>+608(SB)/8, $0x0201008080808080
+DATA entries<>+584(SB)/8, $0x0706050403020100
+DATA entries<>+592(SB)/8, $0x0605040302010080
+DATA entries<>+600(SB)/8, $0x0504030201008080
+DATA entries<>+608(SB)/8, $0x0403020100808080
 DATA entries<>+616(SB)/8, $0x0302010080808080
-DATA entries<>+624(SB)/8, $0x0403020100808080
-DATA entries<>+632(SB)/8, $0x0504030201008080
-DATA entries<>+640(SB)/8, $0x0605040302010080
-DATA entries<>+648(SB)/8, $0x0706050403020100
+DATA entries<>+624(SB)/8, $0x0201008080808080
+DATA entries<>+632(SB)/8, $0x0100808080808080
+DATA entries<>+640(SB)/8, $0x0080808080808080
+DATA entries<>+648(SB)/8, $0x8080808080808080
 DATA entries<>+656(SB)/8, $0x3ff0000000000000
 DATA entries<>+664(SB)/8, $0x4024000000000000
 DATA entries<>+672(SB)/8, $0x4059000000000000
@@ -442,26 +399,133 @@ DATA entries<>+720(SB)/8, $0x4197d78400000000
 DATA entries<>+728(SB)/8, $0x0000000000000000
 GLOBL entries<>(SB), RODATA|NOPTR, $736
 
+// func joinAVX(words *uint64, powers *float64, n int, ids *int32, values *float32, base uint32, last int32) (largest uint32, gaps int32)
+// Requires: AVX, AVX2
+TEXT ·joinAVX(SB), NOSPLIT, $0-56
+	MOVQ         words+0(FP), CX
+	MOVQ         powers+8(FP), DX
+	MOVQ         n+16(FP), BX
+	MOVQ         ids+24(FP), SI
+	MOVQ         values+32(FP), DI
+	XORL         AX, AX
+	VPXOR        X0, X0, X0
+	VPXOR        X1, X1, X1
+	VMOVDQU      zeros<>+0(SB), Y2
+	VMOVDQU      tens<>+0(SB), Y3
+	VMOVDQU      hundreds<>+0(SB), Y4
+	VMOVDQU      big<>+0(SB), Y5
+	VMOVDQU      sort<>+0(SB), Y6
+	VMOVDQU      lanes<>+0(SB), X7
+	VMOVDQU      four<>+0(SB), X8
+	VMOVD        BX, X9
+	VPBROADCASTD X9, X9
+	MOVL         base+40(FP), R8
+	VMOVD        R8, X10
+	VPBROADCASTD X10, X10
+	MOVL         last+44(FP), R8
+	VMOVD        R8, X11
+	VPBROADCASTD X11, X11
+
+four:
+	VMOVDQU      (CX)(AX*4), Y12
+	VPSUBUSB     Y2, Y12, Y12
+	VPMADDUBSW   Y3, Y12, Y12
+	VPMADDWD     Y4, Y12, Y12
+	VMOVDQU      32(CX)(AX*4), Y13
+	VPSUBUSB     Y2, Y13, Y13
+	VPMADDUBSW   Y3, Y13, Y13
+	VPMADDWD     Y4, Y13, Y13
+	VPACKUSDW    Y13, Y12, Y12
+	VPMADDWD     Y5, Y12, Y12
+	VPERMD       Y12, Y6, Y12
+	VEXTRACTI128 $0x01, Y12, X13
+	VPSUBD       X10, X13, X13
+	VMOVDQU      X13, (SI)(AX*1)
+	VPCMPGTD     X7, X9, X14
+	VPSUBD       X8, X9, X9
+	VPAND        X14, X13, X15
+	VPMAXUD      X15, X0, X0
+	VPALIGNR     $0x0c, X11, X13, X11
+	VPCMPGTD     X11, X13, X11
+	VPANDN       X14, X11, X11
+	VPOR         X11, X1, X1
+	VMOVDQA      X13, X11
+	VCVTDQ2PD    X12, Y12
+	VDIVPD       (DX)(AX*2), Y12, Y12
+	VCVTPD2PSY   Y12, X12
+	VMOVUPS      X12, (DI)(AX*1)
+	ADDQ         $0x10, AX
+	SUBQ         $0x04, BX
+	JG           four
+	VPSHUFD      $0x4e, X0, X2
+	VPMAXUD      X2, X0, X0
+	VPSHUFD      $0x01, X0, X2
+	VPMAXUD      X2, X0, X0
+	VMOVD        X0, AX
+	MOVL         AX, largest+48(FP)
+	VMOVMSKPS    X1, AX
+	MOVL         AX, gaps+52(FP)
+	VZEROUPPER
+	RET
+
 DATA zeros<>+0(SB)/4, $0x30303030
 DATA zeros<>+4(SB)/4, $0x30303030
 DATA zeros<>+8(SB)/4, $0x30303030
 DATA zeros<>+12(SB)/4, $0x30303030
-GLOBL zeros<>(SB), RODATA|NOPTR, $16
+DATA zeros<>+16(SB)/4, $0x30303030
+DATA zeros<>+20(SB)/4, $0x30303030
+DATA zeros<>+24(SB)/4, $0x30303030
+DATA zeros<>+28(SB)/4, $0x30303030
+GLOBL zeros<>(SB), RODATA|NOPTR, $32
 
 DATA tens<>+0(SB)/4, $0x010a010a
 DATA tens<>+4(SB)/4, $0x010a010a
 DATA tens<>+8(SB)/4, $0x010a010a
 DATA tens<>+12(SB)/4, $0x010a010a
-GLOBL tens<>(SB), RODATA|NOPTR, $16
+DATA tens<>+16(SB)/4, $0x010a010a
+DATA tens<>+20(SB)/4, $0x010a010a
+DATA tens<>+24(SB)/4, $0x010a010a
+DATA tens<>+28(SB)/4, $0x010a010a
+GLOBL tens<>(SB), RODATA|NOPTR, $32
 
 DATA hundreds<>+0(SB)/4, $0x00010064
 DATA hundreds<>+4(SB)/4, $0x00010064
 DATA hundreds<>+8(SB)/4, $0x00010064
 DATA hundreds<>+12(SB)/4, $0x00010064
-GLOBL hundreds<>(SB), RODATA|NOPTR, $16
+DATA hundreds<>+16(SB)/4, $0x00010064
+DATA hundreds<>+20(SB)/4, $0x00010064
+DATA hundreds<>+24(SB)/4, $0x00010064
+DATA hundreds<>+28(SB)/4, $0x00010064
+GLOBL hundreds<>(SB), RODATA|NOPTR, $32
 
 DATA big<>+0(SB)/4, $0x00012710
 DATA big<>+4(SB)/4, $0x00012710
 DATA big<>+8(SB)/4, $0x00012710
 DATA big<>+12(SB)/4, $0x00012710
-GLOBL big<>(SB), RODATA|NOPTR, $16
+DATA big<>+16(SB)/4, $0x00012710
+DATA big<>+20(SB)/4, $0x00012710
+DATA big<>+24(SB)/4, $0x00012710
+DATA big<>+28(SB)/4, $0x00012710
+GLOBL big<>(SB), RODATA|NOPTR, $32
+
+DATA sort<>+0(SB)/4, $0x00000000
+DATA sort<>+4(SB)/4, $0x00000004
+DATA sort<>+8(SB)/4, $0x00000002
+DATA sort<>+12(SB)/4, $0x00000006
+DATA sort<>+16(SB)/4, $0x00000001
+DATA sort<>+20(SB)/4, $0x00000005
+DATA sort<>+24(SB)/4, $0x00000003
+DATA sort<>+28(SB)/4, $0x00000007
+GLOBL sort<>(SB), RODATA|NOPTR, $32
+
+DATA lanes<>+0(SB)/4, $0x00000000
+DATA lanes<>+4(SB)/4, $0x00000001
+DATA lanes<>+8(SB)/4, $0x00000002
+DATA lanes<>+12(SB)/4, $0x00000003
+GLOBL lanes<>(SB), RODATA|NOPTR, $16
+
+DATA four<>+0(SB)/4, $0x00000004
+DATA four<>+4(SB)/4, $0x00000004
+DATA four<>+8(SB)/4, $0x00000004
+DATA four<>+12(SB)/4, $0x00000004
+GLOBL four<>(SB), RODATA|NOPTR, $16

@@ -18,6 +18,9 @@ const (
 	window = 8 << 10
 	// reach is how many bytes from the beginning of an entry on may be looked at.
 	reach = 128
+	// batch is how many entries are brought into place before they become numbers, a
+	// multiple of four.
+	batch = 128
 )
 
 // Entries reads entries of libsvm text.
@@ -29,6 +32,8 @@ type Entries struct {
 
 	from, to int // the part of the text that is marked
 	marks    [window/64 + 1]uint64
+	words    [2 * batch]uint64 // digits of a value and an index an entry
+	powers   [batch]float64
 }
 
 // Begin says that the next Read is of a text that may be another.
@@ -37,22 +42,42 @@ func (e *Entries) Begin() { e.from, e.to = 0, 0 }
 // Read reads entries, " index:value", from text[at:] on, where a space is, as long as
 // they are of the common form: an index of up to 8 digits, a value of up to 8 digits
 // (and a 0 before the point) with a point or without, behind it a space or a control
-// character. It puts ids and values into those, and stops when either is full. next
-// is where it stopped, behind the n entries that it read; ascending is false if one
-// of their ids is not above the one before it, or the first not above last. It leaves
-// the last entries of the text alone.
-func (e *Entries) Read(text []byte, at int, ids []int32, values []float32, last int64) (next, n int, ascending bool) {
+// character. It puts ids and values into those, and stops where fewer than four fit
+// either, whose elements behind those that it read are undefined then. next is where it
+// stopped, behind the n entries that it read; ascending is false if one of their ids is
+// not above the one before it, or the first not above last. It leaves the last entries
+// of the text alone. If ok is false one of the next entries is no id, as it is below
+// Base or too large, and the rest means nothing.
+func (e *Entries) Read(text []byte, at int, ids []int32, values []float32, last int64) (next, n int, ascending, ok bool) {
 	room := min(len(ids), len(values))
-	if room == 0 {
-		return at, 0, true
+	ascending = true
+	for room-n >= 4 && e.mark(text, at) {
+		most := min(batch, (room-n)&^3)
+		next, got := entriesAVX(&text[e.from], &e.marks[0], at-e.from, e.to-e.from-reach, &e.words[0], &e.powers[0], most)
+		if got == 0 {
+			break
+		}
+		largest, gaps := joinAVX(&e.words[0], &e.powers[0], got, &ids[n], &values[n], uint32(e.Base), int32(last))
+		if uint64(largest) >= e.Beyond {
+			return at, n, ascending, false
+		}
+		at, n, ascending = e.from+next, n+got, ascending && gaps == 0
+		last = int64(ids[n-1])
+		if got < most-2 && at+reach < e.to || text[at] != ' ' {
+			break
+		}
 	}
-	if at < e.from || at+reach > e.to {
+	return at, n, ascending, true
+}
+
+// mark sees to it that the text is marked from at on, as far as one entry may reach.
+func (e *Entries) mark(text []byte, at int) bool {
+	if at < e.from || at+reach >= e.to {
 		e.from, e.to = at, at+min(window, len(text)-at)&^63
 		if at+reach > e.to {
-			return at, 0, true
+			return false
 		}
 		markAVX(&text[at], e.to-at, &e.marks[0])
 	}
-	next, n, gaps := entriesAVX(&text[e.from], &e.marks[0], at-e.from, e.to-e.from-reach, &ids[0], &values[0], room, e.Base, e.Beyond, last)
-	return e.from + next, n, gaps < 0
+	return true
 }

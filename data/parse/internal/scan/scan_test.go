@@ -39,7 +39,7 @@ func check(t testing.TB, text []byte, at, room int, x *Entries, last int64) (nex
 	const guard = 12345
 	ids, values := make([]int32, room+1), make([]float32, room+1)
 	ids[room], values[room] = guard, guard
-	next, n, ascending := x.Read(text, at, ids[:room], values[:room], last)
+	next, n, ascending, fine := x.Read(text, at, ids[:room], values[:room], last)
 	if ids[room] != guard || values[room] != guard || n > room {
 		t.Fatalf("%q from %d: %d entries, room for %d", text, at, n, room)
 	}
@@ -50,6 +50,19 @@ func check(t testing.TB, text []byte, at, room int, x *Entries, last int64) (nex
 			t.Fatalf("%q: at %d %d:%v, want %v, %v", text, i, ids[k], values[k], e, ok)
 		}
 		i, up, last = e.end, up && int64(e.id) > last, int64(e.id)
+	}
+	if !fine {
+		for range batch {
+			e, ok := read(text, i, x)
+			if !ok {
+				if e.end > len(text) || uint32(e.id) < uint32(x.Beyond) {
+					t.Fatalf("%q: refused at %d, which is id %d of %d", text, i, e.id, x.Beyond)
+				}
+				return i, n
+			}
+			i = e.end
+		}
+		t.Fatalf("%q from %d: refused", text, at)
 	}
 	if i != next || up != ascending {
 		t.Fatalf("%q from %d: to %d, %v, want %d, %v", text, at, next, ascending, i, up)
@@ -104,11 +117,49 @@ func TestEntriesTakes(t *testing.T) {
 		text = append(append(text, "\r\n\t"[r.IntN(3)]), make([]byte, 2*reach)...)
 		taken, next := 0, 0
 		for x, n := (&Entries{Beyond: 1e8}), 1; n > 0 && next < end; taken += n {
-			next, n = check(t, text, next, 20, x, -1)
+			next, n = check(t, text, next, 23, x, -1)
 		}
 		if taken != want || next != end {
 			t.Fatalf("%q: %d entries to %d, want %d to %d", text[:end], taken, next, want, end)
 		}
+	}
+}
+
+// Lines of more entries than are brought into place at once, and of more text than is
+// marked at once, are taken whole.
+func TestEntriesLong(t *testing.T) {
+	skipElsewhere(t)
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 200 {
+		want := r.IntN(3000)
+		text := append(append(line(r, want), '\n'), make([]byte, 2*reach)...)
+		if _, n := check(t, text, 0, want+6, &Entries{Beyond: 1e8}, -1); n != want {
+			t.Fatalf("%d entries of %d", n, want)
+		}
+	}
+}
+
+// An id that is too large, or below the smallest, is refused wherever it stands.
+func TestEntriesRefuses(t *testing.T) {
+	skipElsewhere(t)
+	r := rand.New(rand.NewPCG(13, 14))
+	for range 2000 {
+		n := 1 + r.IntN(300)
+		odd, text := r.IntN(n), []byte(nil)
+		for i := range n {
+			id := 1 + r.IntN(1000)
+			if i == odd {
+				id = 1001 * r.IntN(2)
+			}
+			text = fmt.Appendf(text, " %d:%s", id, plain(r))
+		}
+		text = append(append(text, '\n'), make([]byte, 2*reach)...)
+		x := &Entries{Base: 1, Beyond: 1000}
+		ids, values := make([]int32, n+4), make([]float32, n+4)
+		if _, _, _, ok := x.Read(text, 0, ids, values, -1); ok {
+			t.Fatalf("entry %d of %d was not refused", odd, n)
+		}
+		check(t, text, 0, n+4, x, -1)
 	}
 }
 
@@ -145,7 +196,7 @@ func TestEntriesRounds(t *testing.T) {
 			s = s[:9]
 		}
 		text := append([]byte(" 7:"+s+"\n"), make([]byte, 2*reach)...)
-		if _, n := check(t, text, 0, 1, &Entries{Base: 1, Beyond: 10}, -1); n != 1 {
+		if _, n := check(t, text, 0, 4, &Entries{Base: 1, Beyond: 10}, -1); n != 1 {
 			t.Fatalf("%q was not taken", s)
 		}
 	}

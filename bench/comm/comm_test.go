@@ -1,0 +1,152 @@
+package comm
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gangline/gangline/chart"
+	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/transport"
+	"github.com/gangline/gangline/transport/mem"
+)
+
+// parties connects n ranks in this process.
+func parties(t *testing.T, n int) []collective.Party {
+	t.Helper()
+	network := mem.NewNetwork(n)
+	group := make([]int, n)
+	for i := range group {
+		group[i] = i
+	}
+	ps := make([]collective.Party, n)
+	for i := range ps {
+		e := network.Endpoint(i)
+		streams := transport.NewMessageStreams(e, addressTag, 0)
+		t.Cleanup(func() {
+			if err := errors.Join(streams.Close(), e.Close()); err != nil {
+				t.Error(err)
+			}
+		})
+		ps[i] = collective.Party{Endpoint: e, Streams: streams, Group: group, Index: i, Tag: meterTag}
+	}
+	return ps
+}
+
+// measured is what each rank gets.
+func measured(t *testing.T, c Config) ([][]Result, []error) {
+	t.Helper()
+	ps := parties(t, c.Ranks)
+	results, errs := make([][]Result, len(ps)), make([]error, len(ps))
+	var wg sync.WaitGroup
+	for i, p := range ps {
+		wg.Go(func() { results[i], errs[i] = all(t.Context(), c, p) })
+	}
+	wg.Wait()
+	return results, errs
+}
+
+// Every op by every algorithm is right, on sizes that chunks divide and others, and
+// all ranks agree on the times.
+func TestAll(t *testing.T) {
+	for _, op := range Ops() {
+		c := Config{Op: op, Algorithm: All, Path: "auto", Ranks: 3, Bytes: []int{4, 44, 4096}, Iterations: 5}
+		if err := c.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		results, errs := measured(t, c)
+		if err := errors.Join(errs...); err != nil {
+			t.Fatalf("%s: %v", op, err)
+		}
+		if len(results[0]) != 3*len(Algorithms(op)) {
+			t.Errorf("%s: %d results", op, len(results[0]))
+		}
+		for _, r := range results[0] {
+			if r.Op != op || r.Ranks != 3 || r.Iterations != 5 || !(r.Min > 0 && r.Min <= r.Median && r.Median <= r.P99 && r.AlgBW > 0 && r.BusBW > 0) {
+				t.Errorf("%+v", r)
+			}
+		}
+		for _, other := range results[1:] {
+			if !slices.Equal(other, results[0]) {
+				t.Errorf("%s: ranks differ: %+v, %+v", op, results[0], other)
+			}
+		}
+	}
+}
+
+// A wrong sum is found: here the schedule does half of what is asked.
+func TestWrong(t *testing.T) {
+	ps := parties(t, 2)
+	errs := make([]error, len(ps))
+	var wg sync.WaitGroup
+	for i, p := range ps {
+		wg.Go(func() {
+			m, err := newMeter(p)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			_, errs[i] = m.time(t.Context(), algorithm{"allreduce", "half", collective.RingReduceScatter}, 64, 1)
+		})
+	}
+	wg.Wait()
+	for rank, err := range errs {
+		if !errors.Is(err, ErrWrong) {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := Config{Op: "allreduce", Path: "auto", Ranks: 2, Bytes: []int{4}}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Config){
+		`did you mean "allreduce"`: func(c *Config) { c.Op = "alreduce" },
+		`did you mean "ring"`:      func(c *Config) { c.Algorithm = "rign" },
+		`did you mean "shm"`:       func(c *Config) { c.Path = "shn" },
+		"1 ranks":                  func(c *Config) { c.Ranks = 1 },
+		"no sizes":                 func(c *Config) { c.Bytes = nil },
+		"a multiple of 4":          func(c *Config) { c.Bytes = []int{6} },
+		"iterations":               func(c *Config) { c.Iterations = -1 },
+	} {
+		c := good
+		change(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// The factors of the four-rank case, by hand.
+func TestFactor(t *testing.T) {
+	for op, want := range map[string]float64{"allreduce": 1.5, "reducescatter": .75, "allgather": .75, "broadcast": 1, "reduce": 1} {
+		if got := Factor(op, 4); got != want {
+			t.Errorf("%s: %v, want %v", op, got, want)
+		}
+	}
+}
+
+// Results have a table and pictures.
+func TestShown(t *testing.T) {
+	results := []Result{
+		{Op: "allreduce", Ranks: 2, Path: "shm", Algorithm: "ring", Bytes: 4096, Iterations: 7, Median: 4.5, Min: 4, P99: 9, AlgBW: .91, BusBW: .91},
+		{Op: "allreduce", Ranks: 2, Path: "shm", Algorithm: "ring", Bytes: 1 << 20, Iterations: 7, Median: 200, Min: 190, P99: 300, AlgBW: 5.2, BusBW: 5.2},
+	}
+	if text := Table(results); strings.Count(text, "\n") != 3 || !strings.Contains(text, "1048576") {
+		t.Errorf("got\n%s", text)
+	}
+	for _, format := range chart.Formats() {
+		var b bytes.Buffer
+		if err := chart.Draw(&b, format, "allreduce, 2 ranks", Panels(results)); err != nil {
+			t.Fatal(err)
+		}
+		if format == "svg" && !strings.Contains(b.String(), "64 KiB") {
+			t.Error("no mark at 64 KiB")
+		}
+	}
+}
