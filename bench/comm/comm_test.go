@@ -25,7 +25,7 @@ func parties(t *testing.T, n int) []collective.Party {
 	ps := make([]collective.Party, n)
 	for i := range ps {
 		e := network.Endpoint(i)
-		streams := transport.NewMessageStreams(e, addressTag, 0)
+		streams := transport.NewMessageStreams(e, i, group, addressTag, 0)
 		t.Cleanup(func() {
 			if err := errors.Join(streams.Close(), e.Close()); err != nil {
 				t.Error(err)

@@ -85,7 +85,7 @@ func open(ctx context.Context, c Config, place launch.Place, e transport.Endpoin
 		Members: group, Path: stream.Path(slices.Index(Paths(), c.Path)), Timeout: joinTimeout,
 	})
 	if errors.Is(err, errors.ErrUnsupported) && c.Path == "auto" {
-		return transport.NewMessageStreams(e, addressTag, 0), nil
+		return transport.NewMessageStreams(e, place.Rank, group, addressTag, 0), nil
 	}
 	return s, err
 }
