@@ -55,7 +55,7 @@ func TestReductions(t *testing.T) {
 		"scatter": collective.RingReduceScatter, "reduce": collective.BinomialReduce,
 	}
 	for name, gen := range ways {
-		for n := 1; n <= 5; n++ {
+		for _, n := range []int{1, 2, 3, 5} {
 			for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.BF16, tensor.F16, tensor.I32, tensor.I64} {
 				for _, op := range []reduce.Op{reduce.Sum, reduce.Min, reduce.Max, reduce.Prod, reduce.Mean} {
 					if op == reduce.Mean && (d == tensor.I32 || d == tensor.I64) {
@@ -72,7 +72,7 @@ func TestReductions(t *testing.T) {
 }
 
 func checkReduction(t *testing.T, s *collective.Schedule, n int, d tensor.DType, op reduce.Op) {
-	const elems = 203
+	const elems = 71
 	w := world(mem.Options{Link: uneven})
 	defer closeAll(w)
 	g := group(n)
