@@ -111,6 +111,7 @@ type Server struct {
 	departed  []*pb.CoordinatorMessage // who is done, in order
 	strangers int
 
+	started   chan struct{} // closed when the generation runs
 	ended     chan struct{} // closed when the core is in phase Ended
 	kick      chan struct{} // the deadline may have changed
 	stop      chan struct{}
@@ -148,6 +149,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		start:   time.Now(),
 		streams: make(map[int]*memberStream),
 		health:  health.NewServer(),
+		started: make(chan struct{}),
 		ended:   make(chan struct{}),
 		kick:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
@@ -175,6 +177,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	return nil
 }
+
+// Started is closed when all ranks have joined and the generation runs.
+func (s *Server) Started() <-chan struct{} { return s.started }
 
 // Wait returns when the generation is over: nil if all ranks are done, an
 // *AbortError that names the rank if not. If ctx ends first, it returns the
@@ -278,6 +283,7 @@ func (s *Server) step(event Event, st *memberStream) (refused string) {
 			s.streams[a.Rank].control <- noteMessage(a.Note)
 		case Start:
 			s.broadcast(startMessage(a.Members))
+			close(s.started)
 			s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
 		case Ask:
 			s.broadcast(askMessage())

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/gangline/gangline/params"
@@ -40,6 +41,8 @@ type Config struct {
 	Rank    int
 	// Address of the coordinator and the token that all ranks share.
 	Address, Token string
+	// Led says that rank 0 hosts the coordinator.
+	Led bool
 	// Attempt counts restarts; above 0, the run goes on from the newest
 	// checkpoint if there is one.
 	Attempt int
@@ -206,7 +209,7 @@ func (m *member) plan(c *coord.JoinConfig) (err error) {
 func (m *member) join(ctx context.Context) error {
 	cfg := &m.cfg
 	who := coord.JoinConfig{
-		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger,
+		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger, Led: cfg.Led,
 		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
 	}
 	if err := m.plan(&who); err != nil {
@@ -314,9 +317,12 @@ func (m *member) close() {
 
 // dataAddress is where a rank listens for data. Over TCP that is the address from
 // which it reaches the coordinator: this host's own name may mean another one to
-// the others. Nothing is sent to find it.
+// the others. Nothing is sent to find it. Ranks that meet at a unix socket are on one
+// host.
 func dataAddress(ctx context.Context, network, coordinator string) (string, error) {
 	switch {
+	case network == "tcp" && strings.HasPrefix(coordinator, "unix:"):
+		return "127.0.0.1:0", nil
 	case network == "tcp":
 		var d net.Dialer
 		c, err := d.DialContext(ctx, "udp", coordinator)

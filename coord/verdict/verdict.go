@@ -139,7 +139,11 @@ func (e *Evidence) Judge() Verdict {
 			Text: fmt.Sprintf("%s cannot end: a connection of %s broke, though all ranks live (%s: %s)", what, e.Ranks[worst].Name, reporter, first.Text),
 		}
 	case first.Kind != Overdue:
-		return Verdict{Rank: first.Rank, Kind: first.Kind, Text: fmt.Sprintf("%s failed in %s: %s", reporter, what, first.Text)}
+		v := Verdict{Rank: first.Rank, Kind: first.Kind, Text: fmt.Sprintf("%s failed in %s: %s", reporter, what, first.Text)}
+		if first.Kind == Mismatch && first.Peer != NoRank { // which has gone on since
+			v.Differ = []int{first.Peer}
+		}
+		return v
 	}
 	slow := e.slowest(call, first.Rank)
 	silent := e.Ranks[slow].Heard
@@ -193,8 +197,8 @@ func (e *Evidence) disagree(call Call) (Verdict, bool) {
 	var whats []string
 	ranks := make(map[string][]int)
 	for _, rank := range e.inside(call) {
-		other, open := e.stand(rank, call.Group)
-		if !open || other.Sequence != call.Sequence {
+		other, _ := e.stand(rank, call.Group)
+		if other.Sequence != call.Sequence { // one that has done its part counts, too
 			continue
 		}
 		if ranks[other.What] == nil {
