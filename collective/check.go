@@ -72,6 +72,8 @@ type proof struct {
 	in   [][]uint8
 	held [][]uint8
 	err  error
+	// taken, if there is one, is told of each receive of rank i in step k.
+	taken func(i int, st Step, k int)
 }
 
 // newProof gives each rank what it starts with: its own contribution to every
@@ -84,7 +86,7 @@ func newProof(s *Schedule) *proof {
 	for i := range p.held {
 		p.held[i] = make([]uint8, s.Chunks*s.N)
 		for c := range s.Chunks {
-			if s.Goal != AllGather && s.Goal != Gather || c == i {
+			if s.Goal.starts(i, c, s.N) {
 				p.held[i][c*s.N+i] = 1
 			}
 		}
@@ -127,7 +129,7 @@ func (p *proof) meet(i int, st Step) bool {
 	if other.From != i {
 		return false
 	}
-	if other.Recv != st.Send {
+	if !p.s.sameRange(i, j, st.Send, other.Recv) {
 		p.err = fmt.Errorf("%w: %v over %d: rank %d sends chunks %v, rank %d takes %v",
 			ErrSchedule, p.s.Goal, p.s.N, i, st.Send, j, other.Recv)
 		return false
@@ -136,6 +138,15 @@ func (p *proof) meet(i int, st Step) bool {
 	p.in[j] = append(p.in[j][:0], p.held[i][st.Send.Lo*n:st.Send.Hi*n]...)
 	p.sent[i], p.got[j] = true, true
 	return true
+}
+
+// sameRange reports whether what rank i sends is where rank j takes it: the same
+// chunks, but in an all-to-all chunk j of what i gives is chunk n+i at j.
+func (s *Schedule) sameRange(i, j int, send, recv Range) bool {
+	if s.Goal == AllToAll {
+		return send == Range{j, j + 1} && recv == Range{s.N + i, s.N + i + 1}
+	}
+	return send == recv
 }
 
 // take makes what rank i has received in a step part of what it holds.
@@ -150,6 +161,9 @@ func (p *proof) take(i int, st Step) {
 		}
 		dst[k] = min(v, 3)
 	}
+	if p.taken != nil {
+		p.taken(i, st, p.at[i])
+	}
 }
 
 // verdict compares what each rank holds with what the goal promises.
@@ -157,15 +171,19 @@ func (p *proof) verdict() error {
 	n := p.s.N
 	for i := range n {
 		for c := range p.s.Chunks {
-			if !p.s.Goal.promises(i, c) {
+			if !p.s.Goal.promises(i, c, n) {
 				continue
 			}
 			for src := range n {
 				want := uint8(0)
-				if p.s.Goal.from(src, c) {
+				if p.s.Goal.from(src, c, n) {
 					want = 1
 				}
-				if got := p.held[i][c*n+src]; got != want {
+				got := p.held[i][c*n+src]
+				if p.s.Goal == Barrier && got > 1 {
+					got = 1 // that a rank has come may be heard twice
+				}
+				if got != want {
 					return fmt.Errorf("%w: %v over %d: rank %d ends with contribution %d in chunk %d %d times, not %d",
 						ErrSchedule, p.s.Goal, n, i, src, c, got, want)
 				}
@@ -175,26 +193,43 @@ func (p *proof) verdict() error {
 	return nil
 }
 
+// starts reports whether rank i has something of its own in chunk c to begin with. Of
+// an all-to-all, what it gives itself is in its place.
+func (g Goal) starts(i, c, n int) bool {
+	switch g {
+	case AllGather, Gather:
+		return c == i
+	case AllToAll:
+		return c < n || c == n+i
+	case AllReduce, ReduceScatter, Broadcast, Reduce, Scatter, Barrier:
+	}
+	return true
+}
+
 // promises reports whether rank i ends with something in chunk c.
-func (g Goal) promises(i, c int) bool {
+func (g Goal) promises(i, c, n int) bool {
 	switch g {
 	case ReduceScatter, Scatter:
 		return c == i
 	case Reduce, Gather:
 		return i == 0
-	case AllReduce, AllGather, Broadcast:
+	case AllToAll:
+		return c >= n
+	case AllReduce, AllGather, Broadcast, Barrier:
 	}
 	return true
 }
 
 // from reports whether the contribution of a rank is in chunk c in the end.
-func (g Goal) from(src, c int) bool {
+func (g Goal) from(src, c, n int) bool {
 	switch g {
 	case AllGather, Gather:
 		return src == c
+	case AllToAll:
+		return src == c-n
 	case Broadcast, Scatter:
 		return src == 0
-	case AllReduce, ReduceScatter, Reduce:
+	case AllReduce, ReduceScatter, Reduce, Barrier:
 	}
 	return true
 }

@@ -24,7 +24,7 @@ type Exchange struct {
 
 // NewExchange binds an exchange of size bytes a rank.
 func NewExchange(p Party, size int) (*Exchange, error) {
-	if err := p.Validate(); err != nil {
+	if err := p.validateEndpoint(); err != nil {
 		return nil, err
 	}
 	if size <= 0 {

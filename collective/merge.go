@@ -98,3 +98,11 @@ func sumRows[T tensor.Float](m *merger, blocks []block, dim int, keys []int64, r
 		}
 	}
 }
+
+// add is dst += src.
+func add[T tensor.Float](dst, src []T) {
+	src = src[:len(dst)]
+	for i := range dst {
+		dst[i] += src[i]
+	}
+}

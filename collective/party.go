@@ -12,11 +12,17 @@ var ErrUsedUp = errors.New("collective: runner failed before")
 
 // Party is this rank's place in a group.
 type Party struct {
+	// Endpoint carries Rows and Exchange, and the messages of a Runner that has no
+	// Streams.
 	Endpoint transport.Endpoint
+	// Streams are this rank's with the members of the group, by rank. All Runners on
+	// the same streams run in the same order on all ranks, one at a time. Without,
+	// a Runner makes streams of its own, of messages under Tag.
+	Streams transport.Streams
 	// Group lists ranks; Index is this rank's position in it.
 	Group []int
 	Index int
-	// Tag is used by this collective alone.
+	// Tag is used by this collective alone, on the Endpoint.
 	Tag uint32
 }
 
@@ -31,6 +37,17 @@ func (p *Party) Validate() error {
 			return fmt.Errorf("collective: rank %d stands twice in group %v, or is none", r, p.Group)
 		}
 		seen[r] = true
+	}
+	if p.Endpoint == nil && p.Streams == nil && len(p.Group) > 1 {
+		return fmt.Errorf("collective: no endpoint for a group of %d", len(p.Group))
+	}
+	return nil
+}
+
+// validateEndpoint is Validate for what needs the Endpoint.
+func (p *Party) validateEndpoint() error {
+	if err := p.Validate(); err != nil {
+		return err
 	}
 	if p.Endpoint == nil && len(p.Group) > 1 {
 		return fmt.Errorf("collective: no endpoint for a group of %d", len(p.Group))

@@ -40,7 +40,7 @@ type block struct {
 
 // NewRows binds a sum of rows of dim elements of type d.
 func NewRows(p Party, d tensor.DType, dim int) (*Rows, error) {
-	if err := p.Validate(); err != nil {
+	if err := p.validateEndpoint(); err != nil {
 		return nil, err
 	}
 	if !d.IsFloat() || dim < 1 {

@@ -4,225 +4,170 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/gangline/gangline/collective/reduce"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
 )
 
-const (
-	// pieceMax bounds one message in bytes. Larger ranges travel in pieces, so
-	// that adding one piece overlaps with the arrival of the next.
-	pieceMax = 1 << 20
-	// postedMax bounds the receives a runner has posted at one time, and the
-	// pieces of scratch memory it keeps for sums.
-	postedMax = 4
-)
-
-// move is a Step on elements, cut to pieces.
-type move struct {
-	to, from       int // ranks, or Nobody
-	sendLo, sendHi int
-	recvLo, recvHi int
-	sum            bool
-	// slot is the scratch memory of a sum.
-	slot int
-	// after is the move before which the receive of a copy must not be posted:
-	// until then its memory is in use. (In a ring a chunk cannot come back
-	// before it has left, but not every schedule is a ring.)
-	after int
+// Options are what most runners leave as it is.
+type Options struct {
+	// Reduction is what becomes of values that meet: their sum, unless it says
+	// otherwise.
+	Reduction reduce.Op
+	// Name and Shape of the value are what partners compare beside all else, and what
+	// errors name. Neither is needed.
+	Name  string
+	Shape tensor.Shape
 }
 
 // Runner performs one schedule for one rank, again and again. Once warm, a Run
 // allocates nothing. It is not safe for concurrent use.
 type Runner struct {
 	Party
-	goal    Goal
-	dtype   tensor.DType
-	elems   int
-	moves   []move
-	scratch []*tensor.Tensor
-	posted  [postedMax]transport.Receive
-	bytes   int64
-	broken  error
+	opening Opening
+	engine  engine
+	// own are streams that this runner alone has, or nil.
+	own    *transport.MessageStreams
+	broken error
 }
 
 // NewRunner binds a schedule to a place in a group and to buffers of elems
-// elements. It fails if they do not fit each other, or if sums are asked of a
-// type that is not float32 or float64.
-func NewRunner(p Party, s *Schedule, d tensor.DType, elems int) (*Runner, error) {
+// elements. It fails if they do not fit each other, or if the type has no such
+// reduction and the schedule needs one.
+func NewRunner(p Party, s *Schedule, d tensor.DType, elems int, o ...Options) (*Runner, error) {
+	if elems < 0 || d.Size() == 0 {
+		return nil, fmt.Errorf("collective: %v of %d elements of type %v: size must be known", s.Goal, elems, d)
+	}
+	if s.Goal == AllToAll {
+		return nil, fmt.Errorf("collective: %v has two buffers: use NewAllToAll", s.Goal)
+	}
+	return newRunner(p, s, d, elems, evenly(s.Chunks, elems, d.Size()), o)
+}
+
+// newRunner is NewRunner on chunks of any size.
+func newRunner(p Party, s *Schedule, d tensor.DType, elems int, l layout, o []Options) (*Runner, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
 	if s.N != len(p.Group) {
 		return nil, fmt.Errorf("collective: %v for %d ranks on a group of %d", s.Goal, s.N, len(p.Group))
 	}
-	if elems < 0 || d.Size() == 0 {
-		return nil, fmt.Errorf("collective: %v of %d elements of type %v: size must be known", s.Goal, elems, d)
+	r := &Runner{Party: p}
+	var opt Options
+	if len(o) > 0 {
+		opt = o[0]
 	}
-	r := &Runner{Party: p, goal: s.Goal, dtype: d, elems: elems}
-	widest, sums := 0, 0
-	for _, st := range s.Ranks[p.Index] {
-		for _, m := range r.cut(s, st, pieceMax/d.Size()) {
-			if m.sum {
-				if !d.IsFloat() {
-					return nil, fmt.Errorf("collective: %v cannot add %v", s.Goal, d)
-				}
-				widest = max(widest, m.recvHi-m.recvLo)
-				m.slot = sums % postedMax // free again: no more than postedMax are posted
-				sums++
-			} else {
-				m.after = lastUse(r.moves, m.recvLo, m.recvHi) + 1
+	r.opening = Opening{
+		Goal: s.Goal, Reduction: opt.Reduction, DType: d, Elems: elems,
+		Algorithm: s.Name, Digest: s.digest(), Shape: opt.Shape, Name: opt.Name,
+	}
+	var complete []bool
+	var kernel *reduce.Kernel
+	if s.adds() {
+		var err error
+		if kernel, err = reduce.For(opt.Reduction, d, s.N); err != nil {
+			return nil, fmt.Errorf("collective: %v cannot add up: %w", s.Goal, err)
+		}
+		if opt.Reduction == reduce.Mean {
+			var ok bool
+			if complete, ok = s.completes(p.Index); !ok {
+				return nil, fmt.Errorf("%w: %v over %d: no step has the whole sum of its range", ErrSchedule, s.Goal, s.N)
 			}
-			r.moves = append(r.moves, m)
 		}
 	}
-	for range min(sums, postedMax) {
-		r.scratch = append(r.scratch, tensor.New(d, widest))
+	prog := s.compile(p.Index, l, complete)
+	streams := p.Streams
+	if streams == nil && s.N > 1 {
+		r.own = transport.NewMessageStreams(p.Endpoint, p.Tag, max(openingBytes, prog.longest()))
+		streams = r.own
 	}
-	sent, received := s.Traffic(p.Index, elems, d.Size())
-	r.bytes = sent + received
-	return r, nil
+	r.engine = engine{program: prog, kernel: kernel, streams: streams, rank: p.rank(), size: d.Size()}
+	return r, r.connect(prog)
 }
 
-// cut turns a step into moves of at most most elements. Empty ranges are not
-// sent; both ends know that.
-func (r *Runner) cut(s *Schedule, st Step, most int) []move {
-	bounds := func(g Range) (int, int) { return Bound(g.Lo, s.Chunks, r.elems), Bound(g.Hi, s.Chunks, r.elems) }
-	var sendLo, sendHi, recvLo, recvHi int
-	if st.To != Nobody {
-		sendLo, sendHi = bounds(st.Send)
-	}
-	if st.From != Nobody {
-		recvLo, recvHi = bounds(st.Recv)
-	}
-	var out []move
-	for sendLo < sendHi || recvLo < recvHi {
-		m := move{to: Nobody, from: Nobody}
-		if sendLo < sendHi {
-			m.to = r.Group[st.To]
-			m.sendLo, m.sendHi = sendLo, min(sendLo+most, sendHi)
-			sendLo = m.sendHi
+// adds reports whether a step of any rank adds.
+func (s *Schedule) adds() bool {
+	for _, steps := range s.Ranks {
+		for _, st := range steps {
+			if st.From != Nobody && st.Action == Add {
+				return true
+			}
 		}
-		if recvLo < recvHi {
-			m.from = r.Group[st.From]
-			m.recvLo, m.recvHi = recvLo, min(recvLo+most, recvHi)
-			m.sum = st.Action == Add
-			recvLo = m.recvHi
-		}
-		out = append(out, m)
 	}
-	return out
+	return false
 }
 
-// lastUse returns the last move that touches elements [lo, hi), or -1.
-func lastUse(moves []move, lo, hi int) int {
-	for k := len(moves) - 1; k >= 0; k-- {
-		m := &moves[k]
-		if m.sendLo < hi && lo < m.sendHi || m.recvLo < hi && lo < m.recvHi {
-			return k
+// connect opens a line to each partner and has the parts refer to lines.
+func (r *Runner) connect(prog *program) error {
+	lines := map[int]int{}
+	for _, parts := range [][]part{prog.sends, prog.recvs} {
+		for i := range parts {
+			peer := parts[i].peer
+			at, ok := lines[peer]
+			if !ok {
+				at = len(r.engine.lines)
+				lines[peer] = at
+				rank := r.Group[peer]
+				s := r.engine.streams.To(rank)
+				if s == nil {
+					return r.fail("open a stream to", rank, transport.ErrNoPeer)
+				}
+				n := line{rank: rank, index: peer, stream: s}
+				r.opening.encode(&n.mine)
+				n.due = n.mine
+				r.engine.lines = append(r.engine.lines, n)
+			}
+			parts[i].peer = at
 		}
 	}
-	return -1
+	return nil
 }
 
-// Bytes is what one Run moves: sent plus received.
-func (r *Runner) Bytes() int64 { return r.bytes }
+// Bytes is what one Run moves: sent plus received, without the openings.
+func (r *Runner) Bytes() int64 { return r.engine.sentBytes + r.engine.receivedBytes }
 
 // Run performs the collective in place on t, which must have the runner's type
 // and number of elements. It blocks until this rank's part is done; ctx bounds
-// every wait. An error names the step and, as a transport.PeerError, the rank
-// that was missing; t is then undefined and the runner used up.
+// every wait. An error names, as a transport.PeerError, the rank that was waited for
+// or missing; t is then undefined and the runner used up. If a partner has begun
+// another collective, the cause is a *MismatchError.
 func (r *Runner) Run(ctx context.Context, t *tensor.Tensor) error {
-	if t.DType() != r.dtype || t.Elems() != r.elems {
-		return fmt.Errorf("collective: %v of %d %v elements given %d %v", r.goal, r.elems, r.dtype, t.Elems(), t.DType())
+	if t.DType() != r.opening.DType || t.Elems() != r.opening.Elems {
+		return fmt.Errorf("collective: %v of %d %v elements given %d %v",
+			r.opening.Goal, r.opening.Elems, r.opening.DType, t.Elems(), t.DType())
 	}
+	return r.run(ctx, t.Bytes(), nil)
+}
+
+// run performs the collective on the memory of one buffer or two.
+func (r *Runner) run(ctx context.Context, first, second []byte) error {
 	if r.broken != nil {
 		return fmt.Errorf("%w: %w", ErrUsedUp, r.broken)
 	}
-	size := r.dtype.Size()
-	mem := t.Bytes()
-	next, posts, done := 0, 0, 0
-	for k := range r.moves {
-		m := &r.moves[k]
-		for next < len(r.moves) && posts-done < postedMax && r.moves[next].after <= k {
-			if r.moves[next].from != Nobody {
-				if err := r.post(&r.moves[next], posts%postedMax, mem); err != nil {
-					return r.broke(k, err)
-				}
-				posts++
-			}
-			next++
+	e := &r.engine
+	e.begin(r.opening.Run, first, second)
+	op, at, err := e.run(ctx)
+	e.bufs = [2][]byte{}
+	if err == nil && r.own != nil {
+		// Others may close the endpoint as soon as this returns.
+		if err = r.own.Flush(ctx); err != nil {
+			op, at = "send to", 0
 		}
-		if m.to != Nobody {
-			if err := r.Endpoint.Send(ctx, m.to, r.Tag, nil, mem[m.sendLo*size:m.sendHi*size]); err != nil {
-				return r.broke(k, r.fail("send to", m.to, err))
-			}
-		}
-		if m.from == Nobody {
-			continue
-		}
-		if err := r.take(ctx, m, &r.posted[done%postedMax], t); err != nil {
-			return r.broke(k, err)
-		}
-		done++
 	}
+	if err != nil {
+		err = r.fail(op, e.lines[at].rank, err)
+		r.broken = fmt.Errorf("collective: %v%s over ranks %v, send %d of %d, receive %d of %d: %w", r.opening.Goal, r.named(), r.Group,
+			min(e.s+1, len(e.sends)), len(e.sends), min(e.r+1, len(e.recvs)), len(e.recvs), err)
+		return r.broken
+	}
+	r.opening.Run++
 	return nil
 }
 
-// post offers the memory of one receive: the buffer itself for a copy, scratch
-// for a sum.
-func (r *Runner) post(m *move, i int, mem []byte) error {
-	size := r.dtype.Size()
-	buf := mem[m.recvLo*size : m.recvHi*size]
-	if m.sum {
-		buf = r.scratch[m.slot].Bytes()[:len(buf)]
+// named is the name of the value, for errors.
+func (r *Runner) named() string {
+	if r.opening.Name == "" {
+		return ""
 	}
-	rc := &r.posted[i]
-	rc.Peer, rc.Tag, rc.Buf = m.from, r.Tag, buf
-	if err := r.Endpoint.Post(rc); err != nil {
-		return r.fail("receive from", m.from, err)
-	}
-	return nil
-}
-
-// take waits for one receive and adds it up if it is a sum.
-func (r *Runner) take(ctx context.Context, m *move, rc *transport.Receive, t *tensor.Tensor) error {
-	if err := rc.Wait(ctx); err != nil {
-		return r.fail("receive from", m.from, err)
-	}
-	if rc.N != len(rc.Buf) {
-		return r.fail("receive from", m.from, fmt.Errorf("%d bytes where %d were due: the ranks disagree on the size: %w",
-			rc.N, len(rc.Buf), transport.ErrCorrupt))
-	}
-	if !m.sum {
-		return nil
-	}
-	n := m.recvHi - m.recvLo
-	if r.dtype == tensor.F32 {
-		add(t.F32()[m.recvLo:m.recvHi], r.scratch[m.slot].F32()[:n])
-	} else {
-		add(t.F64()[m.recvLo:m.recvHi], r.scratch[m.slot].F64()[:n])
-	}
-	return nil
-}
-
-// broke marks the runner as used up.
-func (r *Runner) broke(k int, err error) error {
-	r.broken = fmt.Errorf("collective: %v over ranks %v, move %d of %d: %w", r.goal, r.Group, k+1, len(r.moves), err)
-	return r.broken
-}
-
-// add is dst += src.
-func add[T tensor.Float](dst, src []T) {
-	src = src[:len(dst)]
-	for len(dst) >= 4 {
-		d, s := dst[:4:4], src[:4:4]
-		d[0] += s[0]
-		d[1] += s[1]
-		d[2] += s[2]
-		d[3] += s[3]
-		dst, src = dst[4:], src[4:]
-	}
-	for i := range dst {
-		dst[i] += src[i]
-	}
+	return fmt.Sprintf(" of %q", r.opening.Name)
 }

@@ -51,6 +51,11 @@ const (
 	Gather
 	// Scatter leaves rank i chunk i of the buffer of index 0; the rest is undefined.
 	Scatter
+	// AllToAll starts with rank i holding what it gives to each rank c in chunk c, and
+	// leaves it what rank c gave to it in chunk N+c.
+	AllToAll
+	// Barrier leaves every rank when all have come.
+	Barrier
 )
 
 // String returns the goal's name.
@@ -70,6 +75,10 @@ func (g Goal) String() string {
 		return "gather"
 	case Scatter:
 		return "scatter"
+	case AllToAll:
+		return "all-to-all"
+	case Barrier:
+		return "barrier"
 	}
 	return fmt.Sprintf("goal(%d)", uint8(g))
 }
@@ -105,7 +114,9 @@ type Step struct {
 // Schedule is a collective over N ranks on a buffer of Chunks chunks. Messages
 // of one pair of ranks are matched in order.
 type Schedule struct {
-	Goal   Goal
+	Goal Goal
+	// Name is that of the algorithm, which tells it from others of the goal.
+	Name   string
 	N      int
 	Chunks int
 	Ranks  [][]Step

@@ -13,6 +13,11 @@ const (
 	F64
 	I32
 	I64
+	// BF16 and F16 are 16-bit floats, the upper half of an f32 and IEEE 754 binary16:
+	// values that collectives carry and add. No graph computes in them, and no Go
+	// type stands for them: a tensor of them is read as Bytes.
+	BF16
+	F16
 )
 
 // Float is the constraint of the element types that carry gradients.
@@ -26,6 +31,8 @@ type Elem interface {
 // Size returns the bytes of one element, 0 for Invalid.
 func (d DType) Size() int {
 	switch d {
+	case BF16, F16:
+		return 2
 	case F32, I32:
 		return 4
 	case F64, I64:
@@ -36,10 +43,12 @@ func (d DType) Size() int {
 	return 0
 }
 
-// IsFloat reports whether the type carries gradients.
+// IsFloat reports whether the type carries gradients of a graph: the 16-bit floats
+// do not.
 func (d DType) IsFloat() bool { return d == F32 || d == F64 }
 
-// String returns the name used in plans, graphs and checkpoints: f32, f64, i32, i64.
+// String returns the name used in plans, graphs and checkpoints: f32, f64, i32, i64, bf16,
+// f16.
 func (d DType) String() string {
 	switch d {
 	case F32:
@@ -50,6 +59,10 @@ func (d DType) String() string {
 		return "i32"
 	case I64:
 		return "i64"
+	case BF16:
+		return "bf16"
+	case F16:
+		return "f16"
 	case Invalid:
 		return "invalid"
 	}
@@ -58,12 +71,12 @@ func (d DType) String() string {
 
 // ParseDType is the inverse of String.
 func ParseDType(s string) (DType, error) {
-	for _, d := range []DType{F32, F64, I32, I64} {
+	for _, d := range []DType{F32, F64, I32, I64, BF16, F16} {
 		if d.String() == s {
 			return d, nil
 		}
 	}
-	return Invalid, fmt.Errorf("tensor: unknown dtype %q: want f32, f64, i32 or i64", s)
+	return Invalid, fmt.Errorf("tensor: unknown dtype %q: want f32, f64, i32, i64, bf16 or f16", s)
 }
 
 // TypeOf returns the dtype of the Go element type T.

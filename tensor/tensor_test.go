@@ -11,19 +11,19 @@ import (
 )
 
 func TestDTypes(t *testing.T) {
-	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.I32, tensor.I64} {
+	for _, d := range []tensor.DType{tensor.F32, tensor.F64, tensor.I32, tensor.I64, tensor.BF16, tensor.F16} {
 		if got, err := tensor.ParseDType(d.String()); err != nil || got != d {
 			t.Errorf("ParseDType(%q) = %v, %v", d.String(), got, err)
 		}
 	}
-	if tensor.F32.Size() != 4 || tensor.I64.Size() != 8 || tensor.Invalid.Size() != 0 {
+	if tensor.BF16.Size() != 2 || tensor.F16.Size() != 2 || tensor.F32.Size() != 4 || tensor.I64.Size() != 8 || tensor.Invalid.Size() != 0 {
 		t.Error("sizes")
 	}
-	if !tensor.F64.IsFloat() || tensor.I32.IsFloat() {
+	if !tensor.F64.IsFloat() || tensor.I32.IsFloat() || tensor.BF16.IsFloat() || tensor.F16.IsFloat() {
 		t.Error("which types are floats")
 	}
-	if _, err := tensor.ParseDType("f16"); err == nil {
-		t.Error("f16 was taken")
+	if _, err := tensor.ParseDType("f8"); err == nil {
+		t.Error("f8 was taken")
 	}
 	if tensor.TypeOf[int32]() != tensor.I32 || tensor.TypeOf[float64]() != tensor.F64 {
 		t.Error("TypeOf")

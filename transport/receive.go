@@ -41,6 +41,17 @@ func (r *Receive) Wait(ctx context.Context) error {
 	}
 }
 
+// poll reports whether r has ended, and how, without waiting.
+func (r *Receive) poll() (ended bool, err error) {
+	select {
+	case err = <-r.done:
+		r.posted = false
+		return true, err
+	default:
+		return false, nil
+	}
+}
+
 // Arm readies r for posting by rank; endpoints call it in Post once nothing
 // can refuse the receive any more. It panics if r is posted already.
 func (r *Receive) Arm(rank int) {

@@ -1,0 +1,273 @@
+package collective
+
+const (
+	// segmentBytes is about how much of a chunk travels before the schedule turns to the
+	// next step: so that what was just received is still near when it is sent on.
+	segmentBytes = 128 << 10
+	// partsMax bounds the parts of a program, beside that each step has one.
+	partsMax = 4096
+)
+
+// part is one message of a rank, or with others one message: a range of a buffer that
+// goes to a partner, or comes from one.
+type part struct {
+	peer   int // index in the group
+	buf    int // which buffer
+	lo, hi int // bytes of it
+	// after is the last part of the other direction that touches the range and comes
+	// before, or -1. A send may go as far as that receive has come; a receive may go as
+	// far as that send has. All parts of a direction are done in order, so parts before
+	// after are done as well.
+	after int
+
+	// Of a receive:
+	add bool
+	// first: what is received is the left operand, so that both of a pair that exchange
+	// sums compute the same bits.
+	first bool
+	// scale: the sum is complete.
+	scale bool
+	// forward is the send of the same range that waits for this receive, or -1; keep
+	// says that the buffer is read after it.
+	forward int
+	keep    bool
+}
+
+func (p *part) overlaps(q *part) bool { return p.buf == q.buf && p.lo < q.hi && q.lo < p.hi }
+
+// layout is where chunks are: bounds are the bytes at which they begin, and the end of
+// the last. From chunk split on they are in a second buffer.
+type layout struct {
+	bounds []int
+	split  int
+	size   int // of an element
+}
+
+// evenly cuts elems elements into chunks.
+func evenly(chunks, elems, size int) layout {
+	l := layout{split: chunks, size: size}
+	for c := range chunks + 1 {
+		l.bounds = append(l.bounds, Bound(c, chunks, elems)*size)
+	}
+	return l
+}
+
+// place returns segment q of all of a range: which buffer, and which bytes of it.
+func (l *layout) place(r Range, q, all int) (buf, lo, hi int) {
+	lo, hi = l.bounds[r.Lo], l.bounds[r.Hi]
+	if all > 1 { // the range is one chunk
+		elems := (hi - lo) / l.size
+		lo, hi = lo+Bound(q, all, elems)*l.size, lo+Bound(q+1, all, elems)*l.size
+	}
+	if r.Lo >= l.split {
+		at := l.bounds[l.split]
+		return 1, lo - at, hi - at
+	}
+	return 0, lo, hi
+}
+
+// program is what one rank does: its sends in order and its receives in order. What
+// waits for what is in the parts.
+type program struct {
+	sends, recvs []part
+	// when, for each send and receive, it comes: a send and a receive of one step
+	// come at once.
+	sendWhen, recvWhen       []int
+	sentBytes, receivedBytes int64
+}
+
+// compile makes the program of rank me. complete says of each of its steps whether
+// what it receives makes the sum complete; it may be nil.
+func (s *Schedule) compile(me int, l layout, complete []bool) *program {
+	p := &program{}
+	steps := s.Ranks[me]
+	all := s.segments(&l)
+	now := 0
+	visit := func(k, q int) {
+		p.step(&steps[k], me, &l, q, all, now, complete != nil && complete[k])
+		now++
+	}
+	if all == 1 || !s.aligned() {
+		for q := range all {
+			for k := range steps {
+				visit(k, q)
+			}
+		}
+	} else {
+		// A wave: segment q is in step k at turn k+q. In a turn those come first that
+		// are furthest from their end, since others may wait for them.
+		for turn := range len(steps) + all - 1 {
+			for q := min(turn, all-1); q >= 0 && turn-q < len(steps); q-- {
+				visit(turn-q, q)
+			}
+		}
+	}
+	for i := range p.recvs {
+		if r := &p.recvs[i]; r.forward >= 0 {
+			r.keep = p.readLater(r, s, me, &l)
+		}
+	}
+	return p
+}
+
+// segments is how many pieces each chunk is cut to. Only schedules are cut that send
+// one chunk at a time.
+func (s *Schedule) segments(l *layout) int {
+	longest, steps := 0, 1
+	for _, rank := range s.Ranks {
+		for _, st := range rank {
+			if st.To != Nobody && st.Send.Hi-st.Send.Lo != 1 || st.From != Nobody && st.Recv.Hi-st.Recv.Lo != 1 {
+				return 1
+			}
+		}
+		steps = max(steps, len(rank))
+	}
+	if s.Goal == AllToAll {
+		return 1 // no chunk is sent twice
+	}
+	for c := range s.Chunks {
+		longest = max(longest, l.bounds[c+1]-l.bounds[c])
+	}
+	return max(1, min((longest+segmentBytes-1)/segmentBytes, partsMax/steps))
+}
+
+// aligned reports whether the two ends of every message have it in a step of the same
+// number.
+func (s *Schedule) aligned() bool {
+	type way struct{ from, to int }
+	due := map[way][]int{}
+	for i, steps := range s.Ranks {
+		for k, st := range steps {
+			if st.To != Nobody {
+				due[way{i, st.To}] = append(due[way{i, st.To}], k)
+			}
+		}
+	}
+	for j, steps := range s.Ranks {
+		for k, st := range steps {
+			if st.From == Nobody {
+				continue
+			}
+			w := way{st.From, j}
+			if len(due[w]) == 0 || due[w][0] != k {
+				return false
+			}
+			due[w] = due[w][1:]
+		}
+	}
+	return true
+}
+
+// step appends segment q of a step. Empty ranges are not sent; both ends know that.
+func (p *program) step(st *Step, me int, l *layout, q, all, now int, complete bool) {
+	if st.To != Nobody {
+		s := part{peer: st.To, forward: -1}
+		s.buf, s.lo, s.hi = l.place(st.Send, q, all)
+		if s.lo < s.hi {
+			s.after = last(p.recvs, &s)
+			if s.after >= 0 {
+				r := &p.recvs[s.after]
+				if r.forward < 0 && r.buf == s.buf && r.lo == s.lo && r.hi == s.hi {
+					r.forward = len(p.sends)
+				}
+			}
+			p.sentBytes += int64(s.hi - s.lo)
+			p.sends, p.sendWhen = append(p.sends, s), append(p.sendWhen, now)
+		}
+	}
+	if st.From != Nobody {
+		r := part{peer: st.From, forward: -1, add: st.Action == Add, first: st.From < me, scale: complete}
+		r.buf, r.lo, r.hi = l.place(st.Recv, q, all)
+		if r.lo < r.hi {
+			r.after = last(p.sends, &r)
+			p.receivedBytes += int64(r.hi - r.lo)
+			p.recvs, p.recvWhen = append(p.recvs, r), append(p.recvWhen, now)
+		}
+	}
+}
+
+// last is the last of parts that overlaps one, or -1.
+func last(parts []part, one *part) int {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].overlaps(one) {
+			return i
+		}
+	}
+	return -1
+}
+
+// readLater reports whether the range of a receive is read again after it was
+// forwarded: sent once more, added to, or part of what the goal promises.
+func (p *program) readLater(r *part, s *Schedule, me int, l *layout) bool {
+	i := r.forward + 1
+	j := 0
+	for j < len(p.recvs) && p.recvWhen[j] < p.sendWhen[r.forward] {
+		j++
+	}
+	for i < len(p.sends) || j < len(p.recvs) {
+		if j == len(p.recvs) || i < len(p.sends) && p.sendWhen[i] <= p.recvWhen[j] {
+			if p.sends[i].overlaps(r) {
+				return true
+			}
+			i++
+			continue
+		}
+		if next := &p.recvs[j]; next.overlaps(r) {
+			covers := next.lo <= r.lo && r.hi <= next.hi
+			return next.add || !covers
+		}
+		j++
+	}
+	for c := range s.Chunks {
+		_, lo, hi := l.place(Range{c, c + 1}, 0, 1)
+		chunk := part{lo: lo, hi: hi}
+		if c >= l.split {
+			chunk.buf = 1
+		}
+		if chunk.overlaps(r) && s.Goal.promises(me, c, s.N) {
+			return true
+		}
+	}
+	return false
+}
+
+// longest is the most bytes of one part.
+func (p *program) longest() int {
+	n := 0
+	for _, parts := range [][]part{p.sends, p.recvs} {
+		for i := range parts {
+			n = max(n, parts[i].hi-parts[i].lo)
+		}
+	}
+	return n
+}
+
+// completes says of each step of rank me whether what it receives makes the sum of its
+// range complete, by running the schedule on symbols. ok is false if some step makes
+// it complete for a part of its range only, or the schedule is wrong.
+func (s *Schedule) completes(me int) (complete []bool, ok bool) {
+	p := newProof(s)
+	complete, ok = make([]bool, len(s.Ranks[me])), true
+	p.taken = func(i int, st Step, k int) {
+		if i != me || st.Action != Add {
+			return
+		}
+		full := 0
+		for c := st.Recv.Lo; c < st.Recv.Hi; c++ {
+			n := 0
+			for _, v := range p.held[i][c*s.N : (c+1)*s.N] {
+				if v == 1 {
+					n++
+				}
+			}
+			if n == s.N {
+				full++
+			}
+		}
+		complete[k] = full > 0
+		ok = ok && (full == 0 || full == st.Recv.Hi-st.Recv.Lo)
+	}
+	for p.round() {
+	}
+	return complete, ok && p.err == nil
+}

@@ -1,0 +1,133 @@
+// Package reduce combines arrays element by element: what a collective does to the
+// values that meet in it.
+//
+// A Kernel works on memory as bytes, of any alignment, since values arrive where a
+// transport puts them. It computes dst = a op b, or the same into two places at
+// once, for a value that is kept and sent on. Per element it costs the reading
+// of both operands and the writing of the result, and on amd64 with AVX2 no more
+// than that: the arithmetic is faster than memory.
+//
+// Results do not depend on the machine, but for which payload the NaN of a sum or
+// product has where both operands are NaN. Min and Max give NaN, all bits set, where
+// any operand is, and take -0 to be below 0. Whole numbers wrap. 16-bit
+// floats are the exact result rounded to the nearest, ties to even, in
+// every operation: a sum of many is rounded as often as it is added to.
+package reduce
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/gangline/gangline/tensor"
+)
+
+// Op is an operation.
+type Op uint8
+
+// The operations. All are associative but for rounding, and commutative.
+const (
+	Sum Op = iota
+	Min
+	Max
+	Prod
+	// Mean is Sum, whose result is multiplied by 1/n once at the end: see Kernel.Scale.
+	Mean
+)
+
+// String returns the name of the operation.
+func (op Op) String() string {
+	switch op {
+	case Sum:
+		return "sum"
+	case Min:
+		return "min"
+	case Max:
+		return "max"
+	case Prod:
+		return "prod"
+	case Mean:
+		return "mean"
+	}
+	return fmt.Sprintf("op(%d)", uint8(op))
+}
+
+// Kernel is an operation on a type. It has memory of its own, so that it is not safe
+// for concurrent use.
+type Kernel struct {
+	size   int
+	plain  loop
+	scale  loop
+	factor float64
+	one    func(dst, a, b *byte, n int)        // in assembly, of whole blocks; nil if there is none
+	two    func(dst, other, a, b *byte, n int) // the same into two places
+	times  func(dst *byte, n int, f float64)
+}
+
+// For returns the kernel of an operation on a type, over n operands in all, which Mean
+// alone asks for. It refuses a type of none and the mean of whole numbers.
+func For(op Op, d tensor.DType, n int) (*Kernel, error) {
+	plain := portable(op, d)
+	if plain == nil {
+		return nil, fmt.Errorf("reduce: no %v of type %v", op, d)
+	}
+	k := &Kernel{size: d.Size(), plain: plain}
+	if op == Mean {
+		if k.factor = 1 / float64(n); n < 1 {
+			return nil, fmt.Errorf("reduce: mean of %d operands", n)
+		}
+		if k.scale = scaling(d, k.factor); k.scale == nil {
+			return nil, fmt.Errorf("reduce: the mean of %v is no whole number: take the sum, and divide it", d)
+		}
+	}
+	k.one, k.two, k.times = assembly(op, d)
+	return k, nil
+}
+
+// Size is the bytes of an element.
+func (k *Kernel) Size() int { return k.size }
+
+// block is what the assembly does at a time, in bytes.
+const block = 32
+
+// Combine sets dst = a op b. Lengths are those of dst, in bytes, of whole elements; a
+// and b are as long at least. dst may be a or b, and must not overlap them
+// otherwise.
+func (k *Kernel) Combine(dst, a, b []byte) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	if n := len(dst) &^ (block - 1); n > 0 && k.one != nil {
+		k.one(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), n)
+		dst, a, b = dst[n:], a[n:], b[n:]
+	}
+	if len(dst) > 0 {
+		k.plain(dst, a, b)
+	}
+}
+
+// Combine2 sets dst = other = a op b, as Combine does. dst may be a or b; other must
+// overlap none.
+func (k *Kernel) Combine2(dst, other, a, b []byte) {
+	other, a, b = other[:len(dst)], a[:len(dst)], b[:len(dst)]
+	if n := len(dst) &^ (block - 1); n > 0 && k.two != nil {
+		k.two(unsafe.SliceData(dst), unsafe.SliceData(other), unsafe.SliceData(a), unsafe.SliceData(b), n)
+		dst, other, a, b = dst[n:], other[n:], a[n:], b[n:]
+	}
+	if len(dst) > 0 {
+		k.plain(dst, a, b)
+		copy(other, dst)
+	}
+}
+
+// Scale multiplies a sum by 1/n, if the operation is Mean: 1/n is rounded to a
+// float32 first, but for f64.
+func (k *Kernel) Scale(dst []byte) {
+	if k.scale == nil {
+		return
+	}
+	if n := len(dst) &^ (block - 1); n > 0 && k.times != nil {
+		k.times(unsafe.SliceData(dst), n, k.factor)
+		dst = dst[n:]
+	}
+	if len(dst) > 0 {
+		k.scale(dst, dst, dst)
+	}
+}
