@@ -259,12 +259,7 @@ func (s *Session) follow(ctx context.Context) error {
 
 // explain turns the status of a stream into an error of this package.
 func (s *Session) explain(err error) error {
-	s.mu.Lock()
-	silent := time.Duration(0)
-	if !s.heard.IsZero() {
-		silent = time.Since(s.heard)
-	}
-	s.mu.Unlock()
+	silent := s.Silence()
 	st, ok := status.FromError(err)
 	if !ok {
 		return s.coordinatorLost(err.Error(), silent)
@@ -311,6 +306,16 @@ func (s *Session) member() Member {
 		ID: id, Rank: s.cfg.Rank, Role: s.cfg.Role, Host: host, PID: os.Getpid(),
 		Addr: s.cfg.DataAddress, Digest: s.cfg.Digest, Follows: s.cfg.Follow != nil, Note: s.cfg.Note,
 	}
+}
+
+// Silence is for how long nothing has come from the coordinator.
+func (s *Session) Silence() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard.IsZero() {
+		return 0
+	}
+	return time.Since(s.heard)
 }
 
 // Context ends when the generation is aborted or the coordinator is lost, with

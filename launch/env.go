@@ -190,11 +190,8 @@ func (l launcher) meet(get func(string) string, p *Place) error {
 
 // oneHost says whether all ranks are certainly on this host.
 func (l launcher) oneHost(get func(string) string, p *Place) bool {
-	if host, _, err := net.SplitHostPort(p.Address); err == nil {
-		ip := net.ParseIP(host)
-		if host == "localhost" || ip != nil && ip.IsLoopback() {
-			return true
-		}
+	if p.OneHost() {
+		return true
 	}
 	return l.local != "" && get(l.local) == strconv.Itoa(p.World) || l.nodes != "" && get(l.nodes) == "1"
 }

@@ -2,15 +2,11 @@ package train
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
-	"runtime"
-	"strings"
 	"time"
 
 	"github.com/gangline/gangline/params"
@@ -21,6 +17,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/launch"
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
@@ -216,7 +213,7 @@ func (m *member) join(ctx context.Context) error {
 		return err
 	}
 	generation := uint32(cfg.Attempt) + 1
-	address, err := dataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
+	address, err := launch.DataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
 	if err != nil {
 		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
 	}
@@ -313,30 +310,6 @@ func (m *member) close() {
 	if err := errors.Join(errs...); err != nil {
 		m.cfg.Logger.Debug("close", "rank", m.cfg.Rank, "error", err)
 	}
-}
-
-// dataAddress is where a rank listens for data. Over TCP that is the address from
-// which it reaches the coordinator: this host's own name may mean another one to
-// the others. Nothing is sent to find it. Ranks that meet at a unix socket are on one
-// host.
-func dataAddress(ctx context.Context, network, coordinator string) (string, error) {
-	switch {
-	case network == "tcp" && strings.HasPrefix(coordinator, "unix:"):
-		return "127.0.0.1:0", nil
-	case network == "tcp":
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "udp", coordinator)
-		if err != nil {
-			return "", fmt.Errorf("no way to the coordinator at %s: %w", coordinator, err)
-		}
-		host, _, err := net.SplitHostPort(c.LocalAddr().String())
-		return net.JoinHostPort(host, "0"), errors.Join(err, c.Close())
-	case runtime.GOOS == "linux":
-		// Linux has unix sockets without a file, of which nothing is left behind,
-		// whoever is killed.
-		return "@gangline-" + rand.Text(), nil
-	}
-	return "", nil
 }
 
 // oneHost refuses unix sockets between hosts.
