@@ -32,9 +32,6 @@ func newEndpoint(cfg Config, conns []net.Conn) *Endpoint {
 		if c == nil {
 			continue
 		}
-		if t, ok := c.(*net.TCPConn); ok {
-			tune(t)
-		}
 		e.peers[rank] = newPeer(e, rank, c)
 	}
 	for _, p := range e.peers {
@@ -45,13 +42,6 @@ func newEndpoint(cfg Config, conns []net.Conn) *Endpoint {
 	}
 	e.wg.Go(e.pingLoop)
 	return e
-}
-
-// tune sets what a connection is better with; that it fails is no reason to
-// go without the connection.
-func tune(t *net.TCPConn) {
-	_ = t.SetNoDelay(true)
-	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 4})
 }
 
 // Post implements transport.Endpoint. The credit leaves with the next message
