@@ -30,7 +30,7 @@ test: ## what the README says: all tests
 	$(GO) test ./...
 
 fallback: ## all tests that compute, without assembly, as on machines that have none
-	$(GO) test -tags noasm ./compute/... ./optim/... ./data/parse/... ./exec ./model ./bench ./train
+	$(GO) test -tags noasm ./collective/... ./compute/... ./optim/... ./data/parse/... ./exec ./model ./bench ./train
 
 race: ## all tests under the race detector, shuffled
 	$(GO) test -race -shuffle=on ./...
@@ -48,7 +48,7 @@ faults: ## plant every fault of docs/faults.md and see it caught
 	$(GO) run ./internal/cmd/faults
 
 bench: ## time the executor, transports and kernels
-	$(GO) test -run '^$$' -bench . -benchmem ./exec ./collective ./transport/... ./compute/native ./data ./ps
+	$(GO) test -run '^$$' -bench . -benchmem ./exec ./collective/... ./transport/... ./compute/native ./data ./ps
 
 bench-peers: ## time training steps beside PyTorch, in turns; PEERS is where its programs are
 	$(GO) run ./internal/cmd/benchpeers -dir $(PEERS)

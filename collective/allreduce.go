@@ -15,8 +15,8 @@ import (
 // Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective
 // communication operations in MPICH", 2005 (Rabenseifner's algorithm).
 func HalvingAllReduce(n int) *Schedule {
-	return folded(n, func(p int) *Schedule {
-		s := newSchedule(AllReduce, p, p)
+	return folded("halving", n, func(p int) *Schedule {
+		s := newSchedule(AllReduce, "halving", p, p)
 		for i := range p {
 			lo, hi := 0, p
 			for d := p / 2; d > 0; d /= 2 {
@@ -44,8 +44,8 @@ func HalvingAllReduce(n int) *Schedule {
 //
 // Source: as HalvingAllReduce ("recursive doubling").
 func DoublingAllReduce(n int) *Schedule {
-	return folded(n, func(p int) *Schedule {
-		s := newSchedule(AllReduce, p, 1)
+	return folded("doubling", n, func(p int) *Schedule {
+		s := newSchedule(AllReduce, "doubling", p, 1)
 		for i := range p {
 			for d := 1; d < p; d *= 2 {
 				s.exchange(i, i^d, Range{0, 1}, Range{0, 1}, Add)
@@ -58,7 +58,7 @@ func DoublingAllReduce(n int) *Schedule {
 // TreeAllReduce is BinomialReduce, then BinomialBroadcast: 2 ceil(log2 n) steps,
 // 2(n-1)B bytes in all, for each of which one rank sends and one waits.
 func TreeAllReduce(n int) *Schedule {
-	s := newSchedule(AllReduce, n, 1)
+	s := newSchedule(AllReduce, "tree", n, 1)
 	all := upTo(n)
 	s.embed(BinomialReduce(n), all)
 	s.embed(BinomialBroadcast(n), all)
@@ -90,7 +90,7 @@ func HierarchicalAllReduce(hosts [][]int) (*Schedule, error) {
 	if n == 0 {
 		return nil, fmt.Errorf("collective: no hosts")
 	}
-	s := newSchedule(AllReduce, n, len(hosts))
+	s := newSchedule(AllReduce, "hierarchical", n, len(hosts))
 	first := make([]int, len(hosts))
 	for k, h := range hosts {
 		first[k] = h[0]
@@ -106,11 +106,11 @@ func HierarchicalAllReduce(hosts [][]int) (*Schedule, error) {
 // folded makes an all-reduce over n of one over p ranks, the power of two within:
 // the ranks beyond add their buffers to those of the first ones before, and get the
 // sum after.
-func folded(n int, of func(p int) *Schedule) *Schedule {
-	newSchedule(AllReduce, n, 1) // n is checked
+func folded(name string, n int, of func(p int) *Schedule) *Schedule {
+	newSchedule(AllReduce, name, n, 1) // n is checked
 	p := within(n)
 	core := of(p)
-	s := newSchedule(AllReduce, n, core.Chunks)
+	s := newSchedule(AllReduce, name, n, core.Chunks)
 	whole := Range{0, core.Chunks}
 	for i := p; i < n; i++ {
 		s.message(i, i-p, whole, Add)

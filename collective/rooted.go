@@ -7,7 +7,7 @@ package collective
 // BinomialBroadcast takes ceil(log2 n) rounds: in round t every rank below 2^t
 // feeds the rank 2^t above it.
 func BinomialBroadcast(n int) *Schedule {
-	s := newSchedule(Broadcast, n, 1)
+	s := newSchedule(Broadcast, "binomial", n, 1)
 	for d := 1; d < n; d *= 2 {
 		for i := range min(d, n-d) {
 			s.message(i, i+d, Range{0, 1}, Copy)
@@ -19,7 +19,7 @@ func BinomialBroadcast(n int) *Schedule {
 // BinomialReduce is BinomialBroadcast the other way round: in ceil(log2 n) rounds
 // each rank but the root sends once, B bytes.
 func BinomialReduce(n int) *Schedule {
-	s := newSchedule(Reduce, n, 1)
+	s := newSchedule(Reduce, "binomial", n, 1)
 	for d := below(n); d > 0; d /= 2 {
 		for i := range min(d, n-d) {
 			s.message(i+d, i, Range{0, 1}, Add)
@@ -32,7 +32,7 @@ func BinomialReduce(n int) *Schedule {
 // is 2^t sends the chunks that it has, 2^t of them or as many as there are above
 // it, to the rank 2^t below.
 func BinomialGather(n int) *Schedule {
-	s := newSchedule(Gather, n, n)
+	s := newSchedule(Gather, "binomial", n, n)
 	for d := 1; d < n; d *= 2 {
 		for i := d; i < n; i += 2 * d {
 			s.message(i, i-d, Range{i, min(i+d, n)}, Copy)
@@ -43,7 +43,7 @@ func BinomialGather(n int) *Schedule {
 
 // BinomialScatter is BinomialGather the other way round.
 func BinomialScatter(n int) *Schedule {
-	s := newSchedule(Scatter, n, n)
+	s := newSchedule(Scatter, "binomial", n, n)
 	for d := below(n); d > 0; d /= 2 {
 		for i := d; i < n; i += 2 * d {
 			s.message(i-d, i, Range{i, min(i+d, n)}, Copy)

@@ -1,9 +1,11 @@
-// Package collective performs sums and copies over a group of ranks.
+// Package collective performs sums, other reductions and copies over a group of ranks.
 //
 // A Schedule says, as data, who sends which chunk to whom and what becomes of
 // it; Check proves it by running it on symbols. One Runner performs any
-// schedule over a transport.Endpoint. Beside it stand Rows, for sparse values
-// whose size the batch decides, and Exchange, for a few bytes from each to all.
+// schedule, with any reduction, over transport.Streams. Beside it stand
+// AllToAllRunner and BarrierRunner, which are runners with other buffers, Rows, for sparse
+// values whose size the batch decides, and Exchange, for a few bytes from each to all;
+// these two use the Endpoint.
 //
 // The costs, for n ranks and a buffer of B bytes cut into n chunks b_0, ...,
 // b_{n-1}:
@@ -20,13 +22,25 @@
 //	BinomialReduce         ceil(log2 n)    B, but the root
 //	BinomialGather         ceil(log2 n)    the chunks of those it was given and its own
 //	BinomialScatter        ceil(log2 n)    the chunks of those that it passes on
+//	PairwiseAllToAll       n-1             what it gives to others
+//	DisseminationBarrier   ceil(log2 n)    4 for each step
 //	Exchange               1               (n-1)B
 //
-// What is in brackets comes on top for n that are no power of two.
+// What is in brackets comes on top for n that are no power of two. On top of all come
+// openings of 128 bytes, one a partner and run, that no formula counts.
 //
-// Duties of the caller: all ranks of the group run the same schedule on the
-// same number of elements under the same tag, one Run at a time; after an
-// error a runner is used up, since receives may still be posted on its memory.
+// Steps are latencies, not turns: chunks are cut to segments of about 128 KiB if the
+// schedule sends them one at a time, and a rank passes on what it has of a part while
+// the rest is under way, so that a long buffer is on all links at once. Trees are
+// pipelines by that.
+//
+// The memory that a rank reads and writes for RingAllReduce is about what it cannot do
+// without: each element of the buffer is read from memory once and written once, as
+// long as a few segments fit into the cache of a core.
+//
+// Duties of the caller: all ranks of the group run the same schedules on the
+// same number of elements in the same order on the same streams, one Run at a time;
+// after an error a runner is used up, and so are its streams.
 package collective
 
 import "fmt"
@@ -166,7 +180,7 @@ func ringSteps(n, i, shift int, a Action) []Step {
 // one: it sends B - b_i bytes and receives B - b_{i-1}. Chunk c is summed in
 // the order of ranks c+1, c+2, ..., c.
 func RingReduceScatter(n int) *Schedule {
-	s := newSchedule(ReduceScatter, n, n)
+	s := newSchedule(ReduceScatter, "ring", n, n)
 	for i := range n {
 		s.Ranks[i] = ringSteps(n, i, -1, Add)
 	}
@@ -176,7 +190,7 @@ func RingReduceScatter(n int) *Schedule {
 // RingAllGather takes n-1 steps; rank i sends B - b_{i+1} bytes and receives
 // B - b_i.
 func RingAllGather(n int) *Schedule {
-	s := newSchedule(AllGather, n, n)
+	s := newSchedule(AllGather, "ring", n, n)
 	for i := range n {
 		s.Ranks[i] = ringSteps(n, i, 0, Copy)
 	}
@@ -191,19 +205,19 @@ func RingAllGather(n int) *Schedule {
 // Source: P. Patarasuk and X. Yuan, "Bandwidth optimal all-reduce algorithms
 // for clusters of workstations", 2009.
 func RingAllReduce(n int) *Schedule {
-	s := newSchedule(AllReduce, n, n)
+	s := newSchedule(AllReduce, "ring", n, n)
 	for i := range n {
 		s.Ranks[i] = append(ringSteps(n, i, -1, Add), ringSteps(n, i, 0, Copy)...)
 	}
 	return s
 }
 
-// newSchedule makes an empty schedule; it panics unless n is positive.
-func newSchedule(g Goal, n, chunks int) *Schedule {
+// newSchedule makes an empty schedule of an algorithm; it panics unless n is positive.
+func newSchedule(g Goal, name string, n, chunks int) *Schedule {
 	if n < 1 {
 		panic(fmt.Sprintf("collective: %v over %d ranks", g, n))
 	}
-	return &Schedule{Goal: g, N: n, Chunks: chunks, Ranks: make([][]Step, n)}
+	return &Schedule{Goal: g, Name: name, N: n, Chunks: chunks, Ranks: make([][]Step, n)}
 }
 
 // mod is the remainder in [0, n).

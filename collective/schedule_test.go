@@ -48,7 +48,9 @@ func onHosts(n, m int) *collective.Schedule {
 // Every schedule ends, and leaves each rank each contribution exactly once: by
 // running it on symbols for every n.
 func TestSchedulesAreProved(t *testing.T) {
-	for name, gen := range generators() {
+	all := generators()
+	all["pairwise all-to-all"], all["dissemination barrier"] = collective.PairwiseAllToAll, collective.DisseminationBarrier
+	for name, gen := range all {
 		for n := 1; n <= nMax; n++ {
 			if err := gen(n).Check(); err != nil {
 				t.Errorf("%s: %v", name, err)
@@ -86,6 +88,79 @@ func TestCheckRefuses(t *testing.T) {
 		edit(s)
 		if err := s.Check(); !errors.Is(err, collective.ErrSchedule) {
 			t.Errorf("%s: Check said %v", name, err)
+		}
+	}
+}
+
+// Check refuses an all-to-all that gives a rank what is for another, or puts it in
+// another's place, and a barrier that does not hear of all.
+func TestCheckRefusesOthers(t *testing.T) {
+	s := collective.PairwiseAllToAll(4)
+	s.Ranks[0][1].Send = collective.Range{Lo: 1, Hi: 2}
+	if err := s.Check(); !errors.Is(err, collective.ErrSchedule) {
+		t.Errorf("for another: %v", err)
+	}
+	s = collective.PairwiseAllToAll(4)
+	s.Ranks[0][1].Recv = collective.Range{Lo: 5, Hi: 6}
+	if err := s.Check(); !errors.Is(err, collective.ErrSchedule) {
+		t.Errorf("in another's place: %v", err)
+	}
+	s = collective.PairwiseAllToAll(4)
+	for i := range s.Ranks {
+		s.Ranks[i] = s.Ranks[i][:2]
+	}
+	if err := s.Check(); !errors.Is(err, collective.ErrSchedule) {
+		t.Errorf("a step missing: %v", err)
+	}
+	s = collective.DisseminationBarrier(5)
+	for i := range s.Ranks {
+		s.Ranks[i] = s.Ranks[i][:2]
+	}
+	if err := s.Check(); !errors.Is(err, collective.ErrSchedule) {
+		t.Errorf("a barrier of two steps: %v", err)
+	}
+}
+
+// The formulas of what has a root, of all-to-alls and of barriers.
+func TestTrafficOfOthers(t *testing.T) {
+	const size = 4
+	for n := 1; n <= nMax; n++ {
+		rounds := bits.Len(uint(n - 1))
+		gather, scatter, reduce := collective.BinomialGather(n), collective.BinomialScatter(n), collective.BinomialReduce(n)
+		barrier, pairs := collective.DisseminationBarrier(n), collective.PairwiseAllToAll(n)
+		for _, elems := range []int{0, 1, n + 1, 1000} {
+			total := int64(elems * size)
+			for i := range n {
+				top := n // of the chunks that rank i passes on
+				if i > 0 {
+					top = min(n, i+i&-i)
+				}
+				at := func(c int) int64 { return int64(collective.Bound(c, n, elems)) * size }
+				own, all := at(i+1)-at(i), at(top)-at(i)
+				want := func(name string, s *collective.Schedule, sent, received int64) {
+					if gotSent, gotReceived := s.Traffic(i, elems, size); gotSent != sent || gotReceived != received {
+						t.Errorf("%s n=%d rank %d elems=%d: %d/%d bytes, want %d/%d", name, n, i, elems, gotSent, gotReceived, sent, received)
+					}
+				}
+				up := all
+				if i == 0 {
+					up = 0
+				}
+				want("gather", gather, up, all-own)
+				want("scatter", scatter, all-own, up)
+				if sent, _ := reduce.Traffic(i, elems, size); sent != total*int64(min(i, 1)) {
+					t.Errorf("reduce n=%d rank %d sends %d of %d", n, i, sent, total)
+				}
+			}
+		}
+		for i := range n {
+			if sent, received := barrier.Traffic(i, 1, size); sent != int64(size*rounds) || received != sent || len(barrier.Ranks[i]) != rounds {
+				t.Errorf("barrier n=%d rank %d: %d/%d bytes in %d steps", n, i, sent, received, len(barrier.Ranks[i]))
+			}
+			// 2n chunks of 3 elements.
+			if sent, received := pairs.Traffic(i, 6*n, size); sent != int64(3*size*(n-1)) || received != sent || len(pairs.Ranks[i]) != n-1 {
+				t.Errorf("all-to-all n=%d rank %d: %d/%d bytes in %d steps", n, i, sent, received, len(pairs.Ranks[i]))
+			}
 		}
 	}
 }

@@ -58,9 +58,7 @@ type Kernel struct {
 	plain  loop
 	scale  loop
 	factor float64
-	one    func(dst, a, b *byte, n int)        // in assembly, of whole blocks; nil if there is none
-	two    func(dst, other, a, b *byte, n int) // the same into two places
-	times  func(dst *byte, n int, f float64)
+	fast   assembled // of whole blocks
 }
 
 // For returns the kernel of an operation on a type, over n operands in all, which Mean
@@ -79,7 +77,7 @@ func For(op Op, d tensor.DType, n int) (*Kernel, error) {
 			return nil, fmt.Errorf("reduce: the mean of %v is no whole number: take the sum, and divide it", d)
 		}
 	}
-	k.one, k.two, k.times = assembly(op, d)
+	k.fast = assembly(op, d)
 	return k, nil
 }
 
@@ -94,8 +92,8 @@ const block = 32
 // otherwise.
 func (k *Kernel) Combine(dst, a, b []byte) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if n := len(dst) &^ (block - 1); n > 0 && k.one != nil {
-		k.one(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), n)
+	if n := len(dst) &^ (block - 1); n > 0 && k.fast.one != nil {
+		k.fast.one(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), n)
 		dst, a, b = dst[n:], a[n:], b[n:]
 	}
 	if len(dst) > 0 {
@@ -107,8 +105,8 @@ func (k *Kernel) Combine(dst, a, b []byte) {
 // overlap none.
 func (k *Kernel) Combine2(dst, other, a, b []byte) {
 	other, a, b = other[:len(dst)], a[:len(dst)], b[:len(dst)]
-	if n := len(dst) &^ (block - 1); n > 0 && k.two != nil {
-		k.two(unsafe.SliceData(dst), unsafe.SliceData(other), unsafe.SliceData(a), unsafe.SliceData(b), n)
+	if n := len(dst) &^ (block - 1); n > 0 && k.fast.two != nil {
+		k.fast.two(unsafe.SliceData(dst), unsafe.SliceData(other), unsafe.SliceData(a), unsafe.SliceData(b), n)
 		dst, other, a, b = dst[n:], other[n:], a[n:], b[n:]
 	}
 	if len(dst) > 0 {
@@ -117,14 +115,14 @@ func (k *Kernel) Combine2(dst, other, a, b []byte) {
 	}
 }
 
-// Scale multiplies a sum by 1/n, if the operation is Mean: 1/n is rounded to a
-// float32 first, but for f64.
+// Scale multiplies a sum by 1/n, if the operation is Mean: in float32, of which a 16-bit
+// float is rounded once more, but in float64 for f64.
 func (k *Kernel) Scale(dst []byte) {
 	if k.scale == nil {
 		return
 	}
-	if n := len(dst) &^ (block - 1); n > 0 && k.times != nil {
-		k.times(unsafe.SliceData(dst), n, k.factor)
+	if n := len(dst) &^ (block - 1); n > 0 && k.fast.scale != nil {
+		k.fast.scale(unsafe.SliceData(dst), n, k.factor)
 		dst = dst[n:]
 	}
 	if len(dst) > 0 {

@@ -1,6 +1,6 @@
 // Asmgen writes the assembly of compute/native/internal/kernel,
-// optim/internal/vector and data/parse/internal/scan, for amd64 with AVX2 and FMA or
-// BMI1. Run it by go generate there.
+// optim/internal/vector, data/parse/internal/scan and collective/reduce, for amd64 with
+// AVX2 and FMA, BMI1 or F16C. Run it by go generate there.
 //
 // Each family of kernels is one file here and one pair of files there: the
 // assembly and the Go declarations of it. What is generated is committed, so
@@ -51,6 +51,7 @@ var packages = map[string][]family{
 	},
 	"vector": {{"update", updates}},
 	"scan":   {{"entries", entries}},
+	"reduce": {{"combine", combines}},
 }
 
 func main() {

@@ -1,0 +1,5 @@
+//go:build !noasm
+
+package reduce
+
+const haveAssembly = true
