@@ -47,7 +47,6 @@ type runnerKey struct {
 	elems     int
 	root      int
 	name      string
-	barrier   bool
 }
 
 // runnersMax bounds the runners that a group keeps: calls of so many kinds are made
@@ -92,6 +91,17 @@ func (g *Group) Scatter(ctx context.Context, values any, root int, options ...Op
 	return g.make(ctx, collective.Scatter, values, root, options)
 }
 
+// AllToAll gives the i-th of Size equal parts of in to rank i, and leaves in the i-th
+// part of out what rank i gave to this one. Both slices have the same length on all
+// ranks, a multiple of Size.
+func (g *Group) AllToAll(ctx context.Context, in, out any, options ...Option) error {
+	c, err := g.allToAll(ctx, in, out, options)
+	if err != nil {
+		return err
+	}
+	return g.do(c)
+}
+
 // Barrier returns when all ranks have called it.
 func (g *Group) Barrier(ctx context.Context, options ...Option) error {
 	c, err := g.barrier(ctx, options)
@@ -126,6 +136,15 @@ func (g *Group) StartAllGather(ctx context.Context, values any, options ...Optio
 	return g.begin(ctx, collective.AllGather, values, 0, options)
 }
 
+// StartAllToAll begins an AllToAll.
+func (g *Group) StartAllToAll(ctx context.Context, in, out any, options ...Option) *Handle {
+	c, err := g.allToAll(ctx, in, out, options)
+	if err != nil {
+		return (&Handle{done: make(chan struct{})}).fail(err)
+	}
+	return g.enqueue(c)
+}
+
 // StartBarrier begins a Barrier.
 func (g *Group) StartBarrier(ctx context.Context, options ...Option) *Handle {
 	c, err := g.barrier(ctx, options)
@@ -154,14 +173,17 @@ func (g *Group) begin(ctx context.Context, goal collective.Goal, values any, roo
 
 // newCall checks what can be checked without the others.
 func (g *Group) newCall(ctx context.Context, goal collective.Goal, values any, root int, options []Option) (*call, error) {
-	t, err := wrap(values)
-	if err != nil {
-		return nil, fmt.Errorf("gangline: %v: %w", goal, err)
+	c := &call{ctx: ctx, within: g.world.cfg.Timeout, key: runnerKey{goal: goal, root: root}}
+	if goal != collective.Barrier {
+		var err error
+		if c.values, err = wrap(values); err != nil {
+			return nil, fmt.Errorf("gangline: %v: %w", goal, err)
+		}
+		c.key.dtype, c.key.elems = c.values.DType(), c.values.Elems()
 	}
 	if root < 0 || root >= len(g.members) {
 		return nil, fmt.Errorf("gangline: %v: root %d of a group of %d", goal, root, len(g.members))
 	}
-	c := &call{ctx: ctx, values: t, within: g.world.cfg.Timeout, key: runnerKey{goal: goal, dtype: t.DType(), elems: t.Elems(), root: root}}
 	for _, o := range options {
 		o.apply(c)
 	}
@@ -172,11 +194,24 @@ func (g *Group) newCall(ctx context.Context, goal collective.Goal, values any, r
 }
 
 func (g *Group) barrier(ctx context.Context, options []Option) (*call, error) {
-	c, err := g.newCall(ctx, collective.AllReduce, []int32{0}, 0, options)
-	if err == nil {
-		c.key.barrier = true
+	return g.newCall(ctx, collective.Barrier, nil, 0, options)
+}
+
+// allToAll checks the second slice.
+func (g *Group) allToAll(ctx context.Context, in, out any, options []Option) (*call, error) {
+	c, err := g.newCall(ctx, collective.AllToAll, in, 0, options)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	c.out, err = wrap(out)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("gangline: %v: %w", c, err)
+	case c.out.DType() != c.key.dtype || c.out.Elems() != c.key.elems || c.key.elems%len(g.members) != 0:
+		return nil, fmt.Errorf("gangline: %v to %v[%d]: want two slices of one type and length, which is a multiple of %d",
+			c, c.out.DType(), c.out.Elems(), len(g.members))
+	}
+	return c, nil
 }
 
 // wrap makes a tensor over a slice.
@@ -197,20 +232,16 @@ func wrap(values any) (*tensor.Tensor, error) {
 // String is what ranks must agree on.
 func (c *call) String() string {
 	var b strings.Builder
-	if c.key.barrier {
-		b.WriteString("barrier")
-	} else {
-		b.WriteString(c.key.goal.String())
-		switch c.key.goal {
-		case collective.AllReduce, collective.Reduce, collective.ReduceScatter:
-			b.WriteString(" " + c.key.reduction.String())
-		default:
-		}
+	b.WriteString(c.key.goal.String())
+	switch c.key.goal {
+	case collective.AllReduce, collective.Reduce, collective.ReduceScatter:
+		b.WriteString(" " + c.key.reduction.String())
+	default:
 	}
 	if c.key.name != "" {
 		b.WriteString(" " + strconv.Quote(c.key.name))
 	}
-	if c.key.barrier {
+	if c.key.goal == collective.Barrier {
 		return b.String()
 	}
 	fmt.Fprintf(&b, " %v[%d]", c.key.dtype, c.key.elems)
@@ -222,36 +253,16 @@ func (c *call) String() string {
 	return b.String()
 }
 
-// run performs the call.
-func (c *call) run(ctx context.Context, r *collective.Runner) error {
-	if r == nil { // alone: there is nobody to give to
-		return ctx.Err()
-	}
-	return r.Run(ctx, c.values)
-}
+// runner performs calls of one kind.
+type runner func(ctx context.Context, c *call) error
 
-// runner returns the one of a call; nil if there is nothing to do. Members make and
-// forget runners alike, since they make the same calls.
-func (g *Group) runner(key runnerKey) (*collective.Runner, error) {
+// runner returns the one of a kind. Members make and forget runners alike, since
+// they make the same calls.
+func (g *Group) runner(key runnerKey) (runner, error) {
 	if r := g.runners[key]; r != nil {
 		return r, nil
 	}
-	if len(g.members) == 1 {
-		return nil, nil
-	}
-	schedule, order := plan(key, len(g.members))
-	party := collective.Party{Endpoint: g.world.endpoint, Streams: g.streams, Group: make([]int, len(order))}
-	for i, member := range order {
-		party.Group[i] = g.members[member]
-		if member == g.index {
-			party.Index = i
-		}
-	}
-	name := key.name
-	if key.barrier {
-		name = "barrier " + name
-	}
-	r, err := collective.NewRunner(party, schedule, key.dtype, key.elems, collective.Options{Reduction: key.reduction, Name: name, Shape: tensor.Shape{key.elems}})
+	r, err := g.newRunner(key)
 	if err != nil {
 		return nil, err
 	}
@@ -260,4 +271,44 @@ func (g *Group) runner(key runnerKey) (*collective.Runner, error) {
 	}
 	g.runners[key] = r
 	return r, nil
+}
+
+func (g *Group) newRunner(key runnerKey) (runner, error) {
+	n := len(g.members)
+	if n == 1 {
+		return alone, nil
+	}
+	party := collective.Party{Endpoint: g.world.endpoint, Streams: g.streams, Group: g.members, Index: g.index}
+	options := collective.Options{Reduction: key.reduction, Name: key.name}
+	switch key.goal {
+	case collective.Barrier:
+		r, err := collective.NewBarrier(party, options)
+		return func(ctx context.Context, _ *call) error { return r.Run(ctx) }, err
+	case collective.AllToAll:
+		each := make([]int, n)
+		for i := range each {
+			each[i] = key.elems / n
+		}
+		r, err := collective.NewAllToAll(party, key.dtype, each, each, options)
+		return func(ctx context.Context, c *call) error { return r.Run(ctx, c.values, c.out) }, err
+	default:
+	}
+	schedule, order := plan(key, n)
+	party.Group = make([]int, n)
+	for i, member := range order {
+		party.Group[i] = g.members[member]
+		if member == g.index {
+			party.Index = i
+		}
+	}
+	r, err := collective.NewRunner(party, schedule, key.dtype, key.elems, options)
+	return func(ctx context.Context, c *call) error { return r.Run(ctx, c.values) }, err
+}
+
+// alone performs any call in a group of one.
+func alone(ctx context.Context, c *call) error {
+	if c.out != nil {
+		copy(c.out.Bytes(), c.values.Bytes())
+	}
+	return ctx.Err()
 }

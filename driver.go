@@ -155,7 +155,7 @@ func (g *Group) perform(c *call) error {
 	deadline := g.deadline
 	g.mu.Unlock()
 	if err == nil {
-		err = c.run(g.ctx, r)
+		err = r(g.ctx, c)
 	}
 	if err != nil {
 		err = g.broke(err, deadline)

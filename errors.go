@@ -84,11 +84,17 @@ func (e *overdueError) Error() string {
 	return fmt.Sprintf("not done within %v", e.within.Round(time.Millisecond))
 }
 
+// givenUpError ends a call whose ctx has ended.
+type givenUpError struct{ cause error }
+
+// Error implements error.
+func (e *givenUpError) Error() string { return "the call was given up: " + e.cause.Error() }
+
+// Unwrap returns the cause of the ctx.
+func (e *givenUpError) Unwrap() error { return e.cause }
+
 // departedError ends a call that misses a rank which is done.
 type departedError struct{ rank int }
 
 // Error implements error.
 func (e *departedError) Error() string { return fmt.Sprintf("rank %d has closed its group", e.rank) }
-
-// PeerRank implements what coord.Blame is about.
-func (e *departedError) PeerRank() int { return e.rank }

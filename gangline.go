@@ -57,6 +57,7 @@
 //	Broadcast      B for each rank that it feeds; log2 n rounds
 //	Reduce         B, but the root; log2 n rounds
 //	Gather         its chunk; Scatter: the root n-1 chunks
+//	AllToAll       B(n-1)/n in n-1 rounds
 //	Barrier        4 bytes in each of log2 n rounds
 //
 // Inside a rank a call that the program waits for runs in its own goroutine. Joining
@@ -152,7 +153,13 @@ func JoinWith(ctx context.Context, cfg Config) (*Group, error) {
 	w := newWorld(cfg)
 	g, err := w.join(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("gangline: rank %d: %w", cfg.Place.Rank, errors.Join(err, w.leave()))
+		if left := w.leave(); left != nil {
+			cfg.Logger.Debug("leave", "rank", cfg.Place.Rank, "error", left)
+		}
+		if abort, ok := errors.AsType[*coord.AbortError](err); ok {
+			return nil, newError(cfg.Place.Rank, abort, nil)
+		}
+		return nil, fmt.Errorf("gangline: rank %d: %w", cfg.Place.Rank, err)
 	}
 	return g, nil
 }
@@ -217,7 +224,7 @@ func (w *world) connect() error {
 		}
 	}
 	w.session, err = coord.Join(w.ctx, coord.JoinConfig{
-		Address: p.Address, Token: p.Token, Rank: p.Rank, World: p.World, Role: "rank", DataAddress: listener.Addr(), Digest: digest,
+		Address: p.Address, Token: p.Token, Rank: p.Rank, World: p.World, DataAddress: listener.Addr(), Digest: digest,
 		Led: !p.Hosted, State: w.stand, OnLeft: w.left, Timeout: w.cfg.JoinTimeout + 5*time.Second, Logger: w.cfg.Logger,
 	})
 	if err != nil {

@@ -141,6 +141,10 @@ func allCalls[T float32 | float64 | int32 | int64](ctx context.Context, g *gangl
 		note(g.Broadcast(ctx, w, root))
 		note(differs("broadcast", w, whole))
 	}
+	in := fill[T](n*elems, func(i int) int { return 1000*me + i })
+	out := make([]T, n*elems)
+	note(g.AllToAll(ctx, in, out))
+	note(differs("all-to-all", out, fill[T](n*elems, func(i int) int { return 1000*(i/max(elems, 1)) + me*elems + i%max(elems, 1) })))
 	return errors.Join(errs...)
 }
 
@@ -357,7 +361,7 @@ func TestAbsent(t *testing.T) {
 	if !errors.Is(e, gangline.ErrOverdue) || len(e.Missing) != 1 || e.Missing[0].Rank != 1 || e.Missing[0].Silent < time.Second {
 		t.Errorf("missing %v: %v", e.Missing, e)
 	}
-	for _, want := range []string{`call #2 of group all (all-reduce sum "grad" f32[8])`, "rank 1 (rank, host ", "never arrived at #2", "since it ended call #1"} {
+	for _, want := range []string{`call #2 of group all (all-reduce sum "grad" f32[8])`, "rank 1 (host ", "never arrived at #2", "since it ended call #1"} {
 		if !strings.Contains(e.Text, want) {
 			t.Errorf("%q is not in %q", want, e.Text)
 		}
@@ -420,7 +424,10 @@ func TestGiveUp(t *testing.T) {
 			return g.AllReduce(ctx, make([]int32, 4))
 		}
 		h := g.StartAllReduce(ctx, make([]int32, 4))
-		cancel(mine)
+		if err := g.StartBarrier(t.Context()).Wait(brief(ctx)); !errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("a barrier behind a call that waits: %w", err)
+		}
+		cancel(mine) // the call is open by now, or else has not been begun: it ends in either case
 		<-h.Done()
 		close(given)
 		return h.Wait(t.Context())
@@ -431,6 +438,13 @@ func TestGiveUp(t *testing.T) {
 	if !errors.Is(errs[0], mine) || errors.Is(errs[1], mine) {
 		t.Errorf("rank 0: %v\nrank 1: %v", errs[0], errs[1])
 	}
+}
+
+// brief is a ctx that ends in a moment.
+func brief(ctx context.Context) context.Context {
+	ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	context.AfterFunc(ctx, cancel)
+	return ctx
 }
 
 // TestFail is that a rank's own error ends all others.
@@ -458,6 +472,8 @@ func TestArguments(t *testing.T) {
 		cancel()
 		for what, err := range map[string]error{
 			"a string":       g.AllReduce(t.Context(), "x"),
+			"two lengths":    g.AllToAll(t.Context(), []int32{1, 2}, []int32{1}),
+			"odd length":     g.AllToAll(t.Context(), []int32{1}, []int32{1}),
 			"a slice of int": g.AllReduce(t.Context(), []int{1}),
 			"root":           g.Broadcast(t.Context(), []int32{1}, 2),
 			"deadline":       g.Barrier(t.Context(), gangline.Within(-1)),

@@ -22,7 +22,7 @@ type Group struct {
 	members []int // in the group of all
 	index   int
 	streams *watched
-	runners map[runnerKey]*collective.Runner // of whose turn it is
+	runners map[runnerKey]runner // of whose turn it is
 
 	//nolint:containedctx // it ends when no call can be made any more
 	ctx    context.Context
@@ -51,7 +51,8 @@ type Group struct {
 type call struct {
 	ctx    context.Context //nolint:containedctx // of the caller, for as long as the call lasts
 	key    runnerKey
-	values *tensor.Tensor
+	values *tensor.Tensor // nil: none
+	out    *tensor.Tensor // of an all-to-all
 	within time.Duration
 }
 
@@ -267,7 +268,7 @@ func (g *Group) overdue(now time.Time) error {
 		return &overdueError{within: g.deadline.Sub(g.began)}
 	}
 	if err := g.current.ctx.Err(); err != nil {
-		return fmt.Errorf("given up: %w", context.Cause(g.current.ctx))
+		return &givenUpError{cause: context.Cause(g.current.ctx)}
 	}
 	return nil
 }

@@ -5,14 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/transport"
+	"github.com/gangline/gangline/transport/stream"
 )
 
 const (
@@ -88,7 +89,7 @@ func (w *world) over() error {
 func (w *world) open(ctx context.Context, name string, members []int) (*Group, error) {
 	g := &Group{
 		world: w, name: name, members: members, index: slices.Index(members, w.rank()),
-		slots: make(chan struct{}, QueueMax), wake: make(chan struct{}, 1), quit: make(chan struct{}), runners: map[runnerKey]*collective.Runner{},
+		slots: make(chan struct{}, QueueMax), wake: make(chan struct{}, 1), quit: make(chan struct{}), runners: map[runnerKey]runner{},
 	}
 	g.idle = sync.NewCond(&g.mu)
 	g.ctx, g.cancel = context.WithCancelCause(w.ctx)
@@ -240,7 +241,11 @@ func (w *world) verdict(g *Group, cause error, wait time.Duration) error {
 	case errors.As(cause, &late):
 		t.Kind, text = coord.Overdue, late
 	}
-	if lost, ok := errors.AsType[*transport.PeerError](cause); ok && t.Kind != coord.Overdue {
+	if gone, ok := errors.AsType[*departedError](cause); ok {
+		text = coord.Blame(gone.rank, gone)
+	} else if given, ok := errors.AsType[*givenUpError](cause); ok {
+		text = given
+	} else if lost, ok := errors.AsType[*transport.PeerError](cause); ok && t.Kind != coord.Overdue {
 		text = coord.Blame(lost.Peer, text)
 	}
 	calls := w.stand()
@@ -334,7 +339,20 @@ func (w *world) aborted(cause error) {
 	w.end(cause)
 }
 
-// streams opens the streams of a group.
-func (w *world) streams(_ context.Context, tag uint32, _ []int) (transport.Streams, error) {
-	return transport.NewMessageStreams(w.endpoint, tag, 0), nil
+// streams opens the streams of a group: by the shortest path between each two
+// members, or, on systems that have none, as messages of the endpoint.
+func (w *world) streams(ctx context.Context, tag uint32, members []int) (transport.Streams, error) {
+	p := &w.cfg.Place
+	cfg := stream.Config{
+		Endpoint: w.endpoint, Tag: tag, Rank: p.Rank, World: p.World, Generation: uint32(p.Attempt) + 1, Token: p.Token,
+		Members: members, Timeout: w.cfg.JoinTimeout, Logger: w.cfg.Logger,
+	}
+	if w.host != "" {
+		cfg.Address = net.JoinHostPort(w.host, "0")
+	}
+	s, err := stream.Open(ctx, cfg)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return transport.NewMessageStreams(w.endpoint, tag, 0), nil
+	}
+	return s, err
 }
