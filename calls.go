@@ -233,10 +233,8 @@ func wrap(values any) (*tensor.Tensor, error) {
 func (c *call) String() string {
 	var b strings.Builder
 	b.WriteString(c.key.goal.String())
-	switch c.key.goal {
-	case collective.AllReduce, collective.Reduce, collective.ReduceScatter:
+	if goal := c.key.goal; goal == collective.AllReduce || goal == collective.Reduce || goal == collective.ReduceScatter {
 		b.WriteString(" " + c.key.reduction.String())
-	default:
 	}
 	if c.key.name != "" {
 		b.WriteString(" " + strconv.Quote(c.key.name))
@@ -245,10 +243,8 @@ func (c *call) String() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, " %v[%d]", c.key.dtype, c.key.elems)
-	switch c.key.goal {
-	case collective.Broadcast, collective.Reduce, collective.Gather, collective.Scatter:
+	if goal := c.key.goal; goal == collective.Broadcast || goal == collective.Reduce || goal == collective.Gather || goal == collective.Scatter {
 		fmt.Fprintf(&b, " root %d", c.key.root)
-	default:
 	}
 	return b.String()
 }
@@ -280,18 +276,17 @@ func (g *Group) newRunner(key runnerKey) (runner, error) {
 	}
 	party := collective.Party{Endpoint: g.world.endpoint, Streams: g.streams, Group: g.members, Index: g.index}
 	options := collective.Options{Reduction: key.reduction, Name: key.name}
-	switch key.goal {
-	case collective.Barrier:
+	if key.goal == collective.Barrier {
 		r, err := collective.NewBarrier(party, options)
 		return func(ctx context.Context, _ *call) error { return r.Run(ctx) }, err
-	case collective.AllToAll:
+	}
+	if key.goal == collective.AllToAll {
 		each := make([]int, n)
 		for i := range each {
 			each[i] = key.elems / n
 		}
 		r, err := collective.NewAllToAll(party, key.dtype, each, each, options)
 		return func(ctx context.Context, c *call) error { return r.Run(ctx, c.values, c.out) }, err
-	default:
 	}
 	schedule, order := plan(key, n)
 	party.Group = make([]int, n)

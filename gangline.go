@@ -72,6 +72,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gangline/gangline/coord"
@@ -166,8 +167,9 @@ func JoinWith(ctx context.Context, cfg Config) (*Group, error) {
 
 // join meets the other ranks, connects with them and opens the group of all. ctx
 // bounds it, but not what comes after.
+//
+//nolint:contextcheck // the job's own ctx ends with ctx while this runs, and goes on after it
 func (w *world) join(ctx context.Context) (*Group, error) {
-	var err error
 	stop := context.AfterFunc(ctx, func() { w.end(context.Cause(ctx)) })
 	defer stop()
 	if w.cfg.Place.Hosted {
@@ -178,8 +180,9 @@ func (w *world) join(ctx context.Context) (*Group, error) {
 		w.onLeave(func() error { unwatch(); return nil })
 		context.AfterFunc(watched, func() { w.end(context.Cause(watched)) })
 	}
+	var err error
 	var coordinator *launch.Coordinator
-	w.cfg.Place, coordinator, err = launch.Meet(w.ctx, w.cfg.Place, coord.ServerConfig{ //nolint:contextcheck // it ends with ctx, while this runs
+	w.cfg.Place, coordinator, err = launch.Meet(w.ctx, w.cfg.Place, coord.ServerConfig{
 		JoinTimeout: w.cfg.JoinTimeout, HeartbeatTimeout: w.cfg.HeartbeatTimeout, Logger: w.cfg.Logger,
 	})
 	if err != nil {
@@ -188,14 +191,14 @@ func (w *world) join(ctx context.Context) (*Group, error) {
 	if coordinator != nil {
 		w.onLeave(coordinator.Close)
 	}
-	if err := w.connect(); err != nil { //nolint:contextcheck // as above
+	if err := w.connect(); err != nil {
 		return nil, err
 	}
 	all := make([]int, w.cfg.Place.World)
 	for r := range all {
 		all[r] = r
 	}
-	return w.open(w.ctx, allName, all) //nolint:contextcheck // as above
+	return w.open(w.ctx, allName, all)
 }
 
 // connect joins the coordinator and opens connections with all others.
@@ -254,8 +257,8 @@ func (w *world) leave() error {
 	close(w.stop)
 	w.running.Wait()
 	var errs []error
-	for i := len(w.closers) - 1; i >= 0; i-- {
-		errs = append(errs, w.closers[i]())
+	for _, closer := range slices.Backward(w.closers) {
+		errs = append(errs, closer())
 	}
 	w.closers = nil
 	return errors.Join(errs...)

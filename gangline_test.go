@@ -77,7 +77,7 @@ func reduced(op gangline.Reduction, n, i int) int {
 			v = max(v, x)
 		case gangline.Prod:
 			v *= x
-		default:
+		case gangline.Sum, gangline.Mean:
 			v += x
 		}
 	}

@@ -117,11 +117,11 @@ func (g *Group) Group(ctx context.Context, ranks ...int) (*Group, error) {
 	if err := w.over(); err != nil {
 		return nil, err
 	}
-	bounded, cancel := context.WithTimeout(w.ctx, w.cfg.Timeout) //nolint:contextcheck // ctx ends it, too
+	bounded, cancel := context.WithTimeout(w.ctx, w.cfg.Timeout)
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	sub, err := w.open(bounded, w.newName(members), members) //nolint:contextcheck // as above
+	sub, err := w.open(bounded, w.newName(members), members)
 	if over := w.over(); err != nil && over != nil {
 		return nil, over
 	}

@@ -38,7 +38,7 @@ func plan(key runnerKey, n int) (s *collective.Schedule, order []int) {
 			return collective.BinomialScatter(n), order
 		}
 		return flat(collective.Scatter, n, key.root), order
-	default:
+	case collective.AllToAll, collective.Barrier: // have runners of their own
 	}
 	panic("gangline: no schedule of a " + key.goal.String())
 }

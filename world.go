@@ -48,7 +48,6 @@ type world struct {
 	made     map[string]int // how often a group of these members was made
 	departed []departed
 	err      error // why the job is over
-	closed   bool
 }
 
 // departed is a rank that is done, and how far it came in a group.

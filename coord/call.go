@@ -98,12 +98,10 @@ func (c *Core) judge(now time.Duration) *AbortError {
 	if first.Peer >= 0 && first.Peer < c.cfg.World && first.Peer != first.Rank {
 		e.First.Peer = first.Peer
 	}
-	switch first.Kind {
-	case Overdue:
+	if first.Kind == Overdue {
 		e.First.Kind = verdict.Overdue
-	case Mismatch:
+	} else if first.Kind == Mismatch {
 		e.First.Kind = verdict.Mismatch
-	default:
 	}
 	for rank := range c.members {
 		s, a := &c.members[rank], c.trial.answers[rank]

@@ -125,7 +125,7 @@ func callsIn(t *testing.T, d *datadriven.TestData, text string) (first string, c
 			d.Fatalf(t, "call %q: want five words", line)
 		}
 		c := Call{Group: words[0], What: words[4]}
-		for _, member := range strings.Split(words[0], "+") {
+		for member := range strings.SplitSeq(words[0], "+") {
 			c.Members = append(c.Members, number(t, d, member))
 		}
 		c.Sequence = uint64(number(t, d, words[1]))

@@ -87,8 +87,8 @@ func launchers() []launcher {
 //
 // The coordinator is at GANGLINE_ADDRESS, or else at MASTER_ADDR and MASTER_PORT.
 // Without either, ranks that Open MPI or srun started on one host meet in a private
-// directory; on several hosts that is an error. A single rank without an address is
-// no place, nor is a batch script of Slurm. The token is GANGLINE_TOKEN; where all
+// directory; on several hosts that is an error. A batch script of Slurm is no place,
+// nor is a single rank without an address: of that, what is known is returned. The token is GANGLINE_TOKEN; where all
 // ranks are certainly on this host, it may be missing, since they meet in private.
 //
 // Whatever is set by half or makes no sense is an error that names the variable: a
@@ -114,7 +114,7 @@ func FromEnv(lookup func(string) (string, bool)) (Place, bool, error) {
 		return Place{}, false, err
 	}
 	if address == "" && p.World == 1 {
-		return Place{}, false, nil
+		return p, false, nil
 	}
 	if err := l.meet(get, &p); err != nil {
 		return Place{}, false, err
