@@ -121,7 +121,7 @@ func (e *Evidence) Judge() Verdict {
 		return v
 	}
 	what := "call " + describe(call)
-	if missing := e.absent(call, map[string]chase{}); len(missing) > 0 && first.Kind != Mismatch {
+	if missing := e.absent(call); len(missing) > 0 && first.Kind != Mismatch {
 		var parts []string
 		for _, m := range missing {
 			parts = append(parts, m.Text)
@@ -231,72 +231,62 @@ func (e *Evidence) disagree(call Call) (Verdict, bool) {
 	}, true
 }
 
-// chase says how far the search for the absent of a group is.
-type chase uint8
-
-const (
-	chasing chase = 1 + iota // it waits for what it finds elsewhere
-	found
-	empty
-)
-
-// absent returns who did not come to a call. Of one that did not because it waits
-// in a call of another group, those who are absent there; if these wait for each
-// other, it is itself.
-func (e *Evidence) absent(call Call, seen map[string]chase) (missing []Absent) {
-	seen[call.Group] = chasing
-	for _, rank := range e.inside(call) {
-		r := &e.Ranks[rank]
-		if !r.Answered && !r.Done {
-			missing = append(missing, Absent{rank, r.Heard, fmt.Sprintf("%s does not answer, silent for %s", r.Name, rounded(r.Heard))})
-			continue
-		}
-		here, _ := e.stand(rank, call.Group)
-		if here.Sequence >= call.Sequence {
-			continue // it is there, or was
-		}
-		if elsewhere, waits := e.elsewhere(rank, call.Group); waits {
-			if seen[elsewhere.Group] == 0 {
-				missing = append(missing, e.absent(elsewhere, seen)...)
-			}
-			if seen[elsewhere.Group] == found {
-				continue
+// absent returns who did not come to a call. One that did not because it waits in a
+// call of another group is not to blame, but who did not come there, and so on. If
+// that leads to nobody, ranks wait for each other, and these are named.
+func (e *Evidence) absent(call Call) (missing []Absent) {
+	var held []Absent // those that wait elsewhere, of the first call
+	seen := map[string]bool{call.Group: true}
+	for todo := []Call{call}; len(todo) > 0; todo = todo[1:] {
+		for _, rank := range e.inside(todo[0]) {
+			r := &e.Ranks[rank]
+			here, _ := e.stand(rank, todo[0].Group)
+			elsewhere, waits := e.elsewhere(rank, todo[0].Group)
+			switch {
+			case !r.Answered && !r.Done:
+				missing = append(missing, Absent{rank, r.Heard, fmt.Sprintf("%s does not answer, silent for %s", r.Name, rounded(r.Heard))})
+			case here.Sequence >= todo[0].Sequence: // it is there, or was
+			case !waits:
+				missing = append(missing, e.never(rank, todo[0], here, ""))
+			default:
+				if todo[0].Group == call.Group {
+					held = append(held, e.never(rank, call, here, fmt.Sprintf(": it is in %s, for %s, and so they wait for each other: "+
+						"ranks must begin their calls on groups that share ranks in the same order", describe(elsewhere), rounded(elsewhere.Since+r.Asked))))
+				}
+				if !seen[elsewhere.Group] {
+					seen[elsewhere.Group] = true
+					todo = append(todo, elsewhere)
+				}
 			}
 		}
-		missing = append(missing, e.never(rank, call, here, seen))
 	}
-	if seen[call.Group] = empty; len(missing) > 0 {
-		seen[call.Group] = found
+	if len(missing) == 0 {
+		return held
 	}
 	slices.SortStableFunc(missing, func(a, b Absent) int { return a.Rank - b.Rank })
 	return slices.CompactFunc(missing, func(a, b Absent) bool { return a.Rank == b.Rank })
 }
 
-// never says where a rank is that did not come to a call.
-func (e *Evidence) never(rank int, call, here Call, seen map[string]chase) Absent {
+// never says of a rank that did not come to a call where it is instead: where, or what
+// is known of it.
+func (e *Evidence) never(rank int, call, here Call, where string) Absent {
 	r := &e.Ranks[rank]
 	a := Absent{Rank: rank, Silent: e.Age}
 	if here.Sequence > 0 {
 		a.Silent = here.Since + r.Asked
 	}
-	text := fmt.Sprintf("%s never arrived at %s", r.Name, describe(call))
-	other, waits := e.elsewhere(rank, call.Group)
 	switch {
+	case where != "":
 	case r.Done:
-		text += fmt.Sprintf(": it closed its group after call #%d", here.Sequence)
+		where = fmt.Sprintf(": it closed its group after call #%d", here.Sequence)
 	case here.Open:
-		text += fmt.Sprintf(": it is still in %s, for %s", describe(here), rounded(a.Silent))
-	case waits:
-		text += fmt.Sprintf(": it is in %s, for %s", describe(other), rounded(other.Since+r.Asked))
-		if seen[other.Group] == chasing {
-			text += ", and so they wait for each other: ranks must begin their calls on groups that share ranks in the same order"
-		}
+		where = fmt.Sprintf(": it is still in %s, for %s", describe(here), rounded(a.Silent))
 	case here.Sequence > 0:
-		text += fmt.Sprintf(": silent for %s, since it ended call #%d", rounded(a.Silent), here.Sequence)
+		where = fmt.Sprintf(": silent for %s, since it ended call #%d", rounded(a.Silent), here.Sequence)
 	default:
-		text += fmt.Sprintf(": silent for %s, since the start", rounded(a.Silent))
+		where = fmt.Sprintf(": silent for %s, since the start", rounded(a.Silent))
 	}
-	a.Text = text
+	a.Text = fmt.Sprintf("%s never arrived at %s%s", r.Name, describe(call), where)
 	return a
 }
 
