@@ -90,7 +90,6 @@ const (
 	// GroupsMax bounds the groups of a rank.
 	GroupsMax = coord.MaxCalls
 
-	closeTimeout = 30 * time.Second
 	digest       = "gangline collectives 1"
 	allName      = "all" // of the group of all ranks
 )

@@ -147,8 +147,8 @@ func (g *Group) Fail(err error) error {
 }
 
 // Close leaves the group, after the calls that were begun. The group of all leaves the
-// job: it waits until all ranks do so, half a minute at most, since others may still be
-// in their last call; its error says who does not. After an error of a call it is nil.
+// job: it waits until all ranks do so, as long as Config.Timeout at most, since others may
+// still be in their last call; its error says who is lost meanwhile. After an error of a call it is nil.
 // Nothing is left when it returns: no goroutine, file or memory shared.
 func (g *Group) Close() error {
 	g.mu.Lock()
@@ -167,7 +167,7 @@ func (g *Group) Close() error {
 	}
 	var err error
 	if w.over() == nil {
-		ctx, cancel := context.WithTimeoutCause(w.ctx, closeTimeout, fmt.Errorf("not all ranks have closed within %v", closeTimeout))
+		ctx, cancel := context.WithTimeoutCause(w.ctx, w.cfg.Timeout, fmt.Errorf("not all ranks have closed within %v", w.cfg.Timeout))
 		defer cancel()
 		if err = w.session.Done(ctx, nil); err != nil {
 			if abort, ok := errors.AsType[*coord.AbortError](err); ok {
