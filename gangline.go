@@ -90,8 +90,8 @@ const (
 	// GroupsMax bounds the groups of a rank.
 	GroupsMax = coord.MaxCalls
 
-	digest       = "gangline collectives 1"
-	allName      = "all" // of the group of all ranks
+	digest  = "gangline collectives 1"
+	allName = "all" // of the group of all ranks
 )
 
 // ErrNoRank says that nobody has started this process as a rank.

@@ -121,7 +121,7 @@ func (g *Group) Group(ctx context.Context, ranks ...int) (*Group, error) {
 	defer cancel()
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
-	sub, err := w.open(bounded, w.newName(members), members)
+	sub, err := w.open(bounded, w.newName(members), members) //nolint:contextcheck // bounded ends with ctx, too
 	if over := w.over(); err != nil && over != nil {
 		return nil, over
 	}

@@ -98,11 +98,7 @@ func (c *Core) judge(now time.Duration) *AbortError {
 	if first.Peer >= 0 && first.Peer < c.cfg.World && first.Peer != first.Rank {
 		e.First.Peer = first.Peer
 	}
-	if first.Kind == Overdue {
-		e.First.Kind = verdict.Overdue
-	} else if first.Kind == Mismatch {
-		e.First.Kind = verdict.Mismatch
-	}
+	e.First.Kind = map[Kind]verdict.Kind{Overdue: verdict.Overdue, Mismatch: verdict.Mismatch}[first.Kind] // else Failed
 	for rank := range c.members {
 		s, a := &c.members[rank], c.trial.answers[rank]
 		e.Ranks[rank] = verdict.Rank{Name: c.who(rank), Answered: a.given, Calls: a.calls, Heard: now - s.heard, Asked: now - a.at}
