@@ -21,13 +21,17 @@ func (g *Group) do(c *call) error {
 	if g.busy {
 		g.mu.Unlock()
 		h := g.enqueue(c)
+		g.waiting(1)
 		<-h.done // its deadline bounds it
+		g.waiting(-1)
 		return h.err
 	}
 	g.busy = true
+	g.waiters++
 	g.mu.Unlock()
 	err := g.perform(c)
 	g.mu.Lock()
+	g.waiters--
 	if len(g.queue) > 0 {
 		g.drive()
 	} else {
@@ -53,7 +57,7 @@ func (g *Group) unusable() error {
 
 // enqueue starts a call. It waits for room in the queue: those in front have deadlines.
 func (g *Group) enqueue(c *call) *Handle {
-	h := &Handle{call: *c, done: make(chan struct{})}
+	h := &Handle{group: g, call: *c, done: make(chan struct{})}
 	select {
 	case g.slots <- struct{}{}:
 	case <-c.ctx.Done():
@@ -150,7 +154,7 @@ func (g *Group) perform(c *call) error {
 	if at, ok := c.ctx.Deadline(); ok && at.Before(g.deadline) {
 		g.deadline = at
 	}
-	g.patience = g.deadline.Add(-min(verdictMost, g.deadline.Sub(now)/4))
+	g.patience = g.deadline.Add(-min(verdictWait, g.deadline.Sub(now)/4))
 	err = g.missed()
 	deadline := g.deadline
 	g.mu.Unlock()
@@ -172,5 +176,5 @@ func (g *Group) broke(err error, deadline time.Time) error {
 	if over := g.world.over(); over != nil {
 		return over
 	}
-	return g.world.verdict(g, err, max(time.Until(deadline), verdictLeast))
+	return g.world.verdict(g, err, max(time.Until(deadline), verdictWait))
 }

@@ -34,6 +34,7 @@ type Group struct {
 	mu       sync.Mutex
 	busy     bool // somebody drives
 	idle     *sync.Cond
+	waiters  int // goroutines that wait for a call to end
 	queue    []*Handle
 	driver   bool // runs
 	closed   bool
@@ -58,9 +59,10 @@ type call struct {
 
 // Handle is a call that was started.
 type Handle struct {
-	call call
-	done chan struct{}
-	err  error // valid when done is closed
+	group *Group
+	call  call
+	done  chan struct{}
+	err   error // valid when done is closed
 }
 
 // Wait returns the result of the call: when this rank's part is done, or the error
@@ -72,12 +74,21 @@ func (h *Handle) Wait(ctx context.Context) error {
 		return h.err
 	default:
 	}
+	h.group.waiting(1)
+	defer h.group.waiting(-1)
 	select {
 	case <-h.done:
 		return h.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// waiting counts who waits.
+func (g *Group) waiting(n int) {
+	g.mu.Lock()
+	g.waiters += n
+	g.mu.Unlock()
 }
 
 // Done is closed when the call has ended.
@@ -239,7 +250,7 @@ func (g *Group) stand() coord.Call {
 		c.What = g.current.String()
 	}
 	if g.opened {
-		c.Since, c.Waits = time.Since(g.began), g.streams.waits()
+		c.Since, c.Waits, c.Waited = time.Since(g.began), g.streams.waits(), g.waiters > 0
 	}
 	return c
 }

@@ -22,10 +22,11 @@ const (
 	// what came meanwhile is read within afterHeldUp.
 	heldUp      = 500 * time.Millisecond
 	afterHeldUp = 300 * time.Millisecond
-	// verdictMost bounds how long before its deadline a call gives up, so that the
-	// verdict is there in time; short deadlines give up a quarter before.
-	verdictMost  = time.Second
-	verdictLeast = 500 * time.Millisecond
+	// verdictWait is how long a call that has given up waits for the verdict, and
+	// how long before its deadline it gives up, so that the verdict is there in
+	// time; short deadlines give up a quarter before. The coordinator takes
+	// coord.VerdictGrace of it; the rest is for a busy machine.
+	verdictWait = 1500 * time.Millisecond
 )
 
 // world is this process's part in the job.
@@ -271,9 +272,9 @@ func (w *world) alone(g *Group, calls []coord.Call, cause error) *coord.AbortErr
 			a.Missing = []coord.Absent{{Rank: a.Rank, Silent: c.Since, Text: "does not go on"}}
 		}
 	}
-	if !w.cfg.Place.Hosted {
+	if !w.cfg.Place.Hosted && a.Rank != 0 {
 		a.Rank = 0
-		a.Missing = []coord.Absent{{Rank: 0, Silent: w.session.Silence(), Text: "coordinates, and does not answer"}}
+		a.Missing = append([]coord.Absent{{Rank: 0, Silent: w.session.Silence(), Text: "coordinates, and does not answer"}}, a.Missing...)
 	}
 	a.Text = fmt.Sprintf("call #%d of group %s (%s) cannot end (%v): rank %d waits for %s, and the coordinator does not answer, silent for %v",
 		g.sequenceNow(), g.name, g.what(), cause, w.rank(), waits, w.session.Silence().Round(10*time.Millisecond))

@@ -112,7 +112,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 }
 
 // callsIn splits an input into its first line and calls, one a line: group (its
-// members, joined by +), number, open or over, since when, and what. "open>2" waits
+// members, joined by +), number, open, started or over, since when, and what. "open>2" waits
 // for rank 2.
 func callsIn(t *testing.T, d *datadriven.TestData, text string) (first string, calls []Call) {
 	lines := strings.Split(text, "\n")
@@ -130,7 +130,8 @@ func callsIn(t *testing.T, d *datadriven.TestData, text string) (first string, c
 		}
 		c.Sequence = uint64(number(t, d, words[1]))
 		state, waits, some := strings.Cut(words[2], ">")
-		if c.Open = state == "open"; some {
+		c.Waited = state == "open"
+		if c.Open = c.Waited || state == "started"; some {
 			c.Waits = []int{number(t, d, waits)}
 		}
 		since, err := time.ParseDuration(words[3])

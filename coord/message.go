@@ -112,7 +112,7 @@ func callsMessage(calls []Call) []*pb.Call {
 	for i, c := range calls {
 		out[i] = &pb.Call{
 			Group: clipWord(c.Group), Members: ranksMessage(c.Members), Sequence: c.Sequence, Open: c.Open,
-			What: clipWord(c.What), SinceNanos: int64(c.Since), Waits: ranksMessage(c.Waits),
+			What: clipWord(c.What), SinceNanos: int64(c.Since), Waits: ranksMessage(c.Waits), Waited: c.Waited,
 		}
 	}
 	return out
@@ -124,7 +124,7 @@ func callsOf(calls []*pb.Call) []Call {
 		c := calls[i]
 		out[i] = Call{
 			Group: clipWord(c.GetGroup()), Members: ranksOf(c.GetMembers()), Sequence: c.GetSequence(), Open: c.GetOpen(),
-			What: clipWord(c.GetWhat()), Since: time.Duration(c.GetSinceNanos()), Waits: ranksOf(c.GetWaits()),
+			What: clipWord(c.GetWhat()), Since: time.Duration(c.GetSinceNanos()), Waits: ranksOf(c.GetWaits()), Waited: c.GetWaited(),
 		}
 	}
 	return out

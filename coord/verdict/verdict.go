@@ -29,8 +29,9 @@ type Call struct {
 	// Sequence counts the calls from 1: of the one the rank is in, or of the last
 	// one; 0: none yet.
 	Sequence uint64
-	// Open says that the rank is in that call.
-	Open bool
+	// Open says that the rank is in that call; Waited, that it waits for the group and
+	// does nothing else: a call that was started does not keep it from others.
+	Open, Waited bool
 	// What members must agree on: operation, name, type, shape.
 	What string
 	// Since is how long ago the call began or, if it is not open, ended.
@@ -176,10 +177,10 @@ func (e *Evidence) stand(rank int, group string) (Call, bool) {
 	return Call{Group: group}, false
 }
 
-// elsewhere returns a call of another group that a rank is in.
+// elsewhere returns a call of another group that a rank waits for.
 func (e *Evidence) elsewhere(rank int, group string) (Call, bool) {
 	for _, other := range e.Ranks[rank].Calls {
-		if other.Open && other.Group != group {
+		if other.Open && other.Waited && other.Group != group {
 			return other, true
 		}
 	}

@@ -67,7 +67,7 @@ func (m *machine) evidence(reporter int, silent map[int]bool) *Evidence {
 			}
 			c := Call{Group: fmt.Sprint(members), Members: members, What: "barrier", Sequence: uint64(m.ended(rank, g)), Since: time.Second}
 			if waits && waitsOn == g {
-				c.Open = true
+				c.Open, c.Waited = true, true
 				c.Sequence++
 				if rank == reporter {
 					e.First = Report{Rank: rank, Peer: NoRank, Kind: Overdue, Group: c.Group, Text: "late"}

@@ -766,6 +766,7 @@ type Call struct {
 	What          string                 `protobuf:"bytes,5,opt,name=what,proto3" json:"what,omitempty"`                                // what the members must agree on
 	SinceNanos    int64                  `protobuf:"varint,6,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"` // how long ago it began, or ended
 	Waits         []int32                `protobuf:"varint,7,rep,packed,name=waits,proto3" json:"waits,omitempty"`                      // whom it waits for
+	Waited        bool                   `protobuf:"varint,8,opt,name=waited,proto3" json:"waited,omitempty"`                           // the member does nothing else until the call ends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -847,6 +848,13 @@ func (x *Call) GetWaits() []int32 {
 		return x.Waits
 	}
 	return nil
+}
+
+func (x *Call) GetWaited() bool {
+	if x != nil {
+		return x.Waited
+	}
+	return false
 }
 
 // State answers Ask.
@@ -1546,7 +1554,7 @@ const file_coord_proto_rawDesc = "" +
 	"\x04kind\x18\x03 \x01(\x05R\x04kind\x12\x14\n" +
 	"\x05group\x18\x04 \x01(\tR\x05group\x12-\n" +
 	"\x05calls\x18\x05 \x03(\v2\x17.gangline.coord.v1.CallR\x05callsB\a\n" +
-	"\x05_peer\"\xb1\x01\n" +
+	"\x05_peer\"\xc9\x01\n" +
 	"\x04Call\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
 	"\amembers\x18\x02 \x03(\x05R\amembers\x12\x1a\n" +
@@ -1555,7 +1563,8 @@ const file_coord_proto_rawDesc = "" +
 	"\x04what\x18\x05 \x01(\tR\x04what\x12\x1f\n" +
 	"\vsince_nanos\x18\x06 \x01(\x03R\n" +
 	"sinceNanos\x12\x14\n" +
-	"\x05waits\x18\a \x03(\x05R\x05waits\"6\n" +
+	"\x05waits\x18\a \x03(\x05R\x05waits\x12\x16\n" +
+	"\x06waited\x18\b \x01(\bR\x06waited\"6\n" +
 	"\x05State\x12-\n" +
 	"\x05calls\x18\x01 \x03(\v2\x17.gangline.coord.v1.CallR\x05calls\"M\n" +
 	"\x04Done\x12\x16\n" +
