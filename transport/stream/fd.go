@@ -26,8 +26,7 @@ type socket struct {
 	control  int    // of a unix socket: the other one, for the bye; else -1
 	buf      []byte // staging
 	from, to int    // what is in buf and was not taken
-	mute     bool   // poll can tell nothing of this peer but that it has bytes
-	hit      bool   // poll found what Park waits for
+	mute     bool   // poll could tell only that there are bytes, until they are read
 }
 
 func newSocket(path Path, peer, sock, control int) *socket {
@@ -106,8 +105,19 @@ func (s *socket) fill() error {
 	return err
 }
 
+// try stages a little, and reports whether there is something to read. What is longer
+// than that goes past the staging buffer.
+func (s *socket) try() bool {
+	if !s.readable() {
+		n, _ := s.receive(s.buf[:pastStaging]) // an error stays
+		s.from, s.to = 0, n
+	}
+	return s.readable()
+}
+
 // receive reads what there is: 0 is no error.
 func (s *socket) receive(p []byte) (int, error) {
+	s.mute = false
 	n, err := again(func() (int, error) { return unix.Read(s.sock, p) })
 	switch {
 	case err == nil && n > 0, err != nil && wouldBlock(err):
@@ -162,7 +172,7 @@ func (s *socket) ended(err error) {
 func (s *socket) readable() bool { return s.err != nil || s.end != nil || s.from < s.to }
 func (s *socket) writable() bool { return s.err != nil || s.end != nil }
 
-func (s *socket) sleep(bool, bool) { s.mute = false }
+func (s *socket) sleep(bool, bool) {}
 func (s *socket) wake()            {}
 
 func (s *socket) events(in, out bool) int16 {

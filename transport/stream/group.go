@@ -17,9 +17,11 @@ import (
 
 const (
 	spinDefault = 50 * time.Microsecond
-	politeAfter = 3 * time.Microsecond // of spinning, the peer may be waiting for this very core
-	lookAtClock = 64                   // looks between two looks at the clock
-	yields      = 4                    // where there is no core to spare
+	politeAfter = 3 * time.Microsecond   // of spinning, the peer may be waiting for this very core
+	looks       = 64                     // at memory, between two at the clock
+	keptLong    = 200 * time.Microsecond // a slice of another process, rather than a peer's answer
+	crowdedFor  = 64                     // waits without a yield after that
+	yields      = 4                      // where there is no core to spare
 	linger      = time.Second
 )
 
@@ -27,6 +29,8 @@ const (
 type Group struct {
 	cfg     Config
 	spin    time.Duration // 0 is not to spin
+	slice   time.Duration // of sleep
+	crowded int           // waits that are to sleep at once
 	bodies  []body        // of the members but this one, in their order
 	byRank  map[int]body
 	polled  []unix.PollFd // one for each of bodies
@@ -132,27 +136,33 @@ func (g *Group) watch(in, out body, begin time.Time) bool {
 	if g.spin == 0 {
 		for range yields {
 			yield()
-			if ready(in, out) {
+			if g.look(in, out) {
 				return true
 			}
 		}
 		return false
 	}
-	sockets := needsPoll(in) || needsPoll(out)
 	for waited := time.Duration(0); waited < g.spin; waited = time.Since(begin) {
-		if waited > politeAfter {
-			yield()
+		if waited > politeAfter && !g.polite(begin, waited) {
+			return false
 		}
-		if sockets {
-			if g.poll(0, in, out) {
-				return true
-			}
-			continue
+		if g.look(in, out) {
+			return true
 		}
-		for range lookAtClock {
-			if ready(in, out) {
-				return true
-			}
+	}
+	return false
+}
+
+// look takes about a tenth of a microsecond, or a system call or two.
+func (g *Group) look(in, out body) bool {
+	from, reads := in.(*socket)
+	polls := needsPoll(out)
+	if reads || polls {
+		return reads && from.try() || polls && g.poll(0, in, out) || ready(in, out)
+	}
+	for range looks {
+		if ready(in, out) {
+			return true
 		}
 	}
 	return false
@@ -163,9 +173,26 @@ func needsPoll(b body) bool {
 	return ok
 }
 
+// polite lets others have this core, if it does any good: where one of them kept it for
+// long there is more to do than cores, and to sleep for a while is better, since a
+// sleeper that is woken comes first. At a load of 20 on two cores, 4 KiB to another
+// process and back took 27 us in place of 58 over shared memory, and 72 in place of 137
+// over tcp.
+func (g *Group) polite(begin time.Time, waited time.Duration) bool {
+	if g.crowded > 0 {
+		g.crowded--
+		return false
+	}
+	yield()
+	if time.Since(begin)-waited > keptLong {
+		g.crowded = crowdedFor
+	}
+	return true
+}
+
 // doze sleeps until something happens, for one slice at most.
 func (g *Group) doze(ctx context.Context, in, out body) bool {
-	wait := slice
+	wait := g.slice
 	if end, ok := ctx.Deadline(); ok {
 		wait = max(0, min(wait, time.Until(end)+time.Millisecond-1))
 	}
@@ -288,7 +315,7 @@ func (g *Group) drain(deadline time.Time) {
 
 // newGroup takes over the bodies, in the order of the members.
 func newGroup(cfg Config, spin time.Duration, bodies []body) *Group {
-	g := &Group{cfg: cfg, spin: spin, bodies: bodies, byRank: map[int]body{}, polled: make([]unix.PollFd, len(bodies))}
+	g := &Group{cfg: cfg, spin: spin, slice: sliceDefault, bodies: bodies, byRank: map[int]body{}, polled: make([]unix.PollFd, len(bodies))}
 	now := time.Now().UnixNano()
 	for _, b := range bodies {
 		l := b.base()

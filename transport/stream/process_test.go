@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -83,7 +85,7 @@ func TestChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = e.Close()
-	work := map[string]func(context.Context, transport.Streams, int) error{"echo": echo, "sink": sink}[args[2]]
+	work := map[string]func(context.Context, transport.Streams, int) error{"echo": echo, "sink": sink, "speak": speak, "swap": swap}[args[2]]
 	if err := work(t.Context(), s, size); !errors.Is(err, transport.ErrPeerClosed) {
 		t.Error(err)
 	}
@@ -102,6 +104,55 @@ func echo(ctx context.Context, s transport.Streams, size int) error {
 			return err
 		}
 	}
+}
+
+// speak sends size bytes and then waits.
+func speak(ctx context.Context, s transport.Streams, size int) error {
+	buf := make([]byte, size)
+	for i := range buf {
+		buf[i] = byte(i)
+	}
+	if err := writeFull(ctx, s, 0, buf); err != nil {
+		return err
+	}
+	return readFull(ctx, s, 0, buf)
+}
+
+// swap is rank 1's part of what sum does.
+func swap(ctx context.Context, s transport.Streams, size int) error {
+	for x := make([]float32, size/4); ; {
+		if err := sum(ctx, s, 0, x); err != nil {
+			return err
+		}
+	}
+}
+
+// sum adds the peer's numbers to x, as an all-reduce of two ranks does: each gives all
+// that it has and adds what it gets, where it lies.
+func sum(ctx context.Context, s transport.Streams, peer int, x []float32) error {
+	st := s.To(peer)
+	if err := writeFull(ctx, s, peer, unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), 4*len(x))); err != nil {
+		return err
+	}
+	for len(x) > 0 {
+		p, err := st.Peek()
+		if err != nil {
+			return err
+		}
+		n := min(len(p)/4, len(x))
+		if n == 0 {
+			if err := s.Park(ctx, st, nil); err != nil {
+				return err
+			}
+			continue
+		}
+		for i, v := range unsafe.Slice((*float32)(unsafe.Pointer(&p[0])), n) {
+			x[i] += v
+		}
+		st.Release(4 * n)
+		x = x[n:]
+	}
+	return nil
 }
 
 // sink reads size bytes and answers with one.
@@ -144,7 +195,59 @@ func readFull(ctx context.Context, s transport.Streams, peer int, p []byte) erro
 	}
 }
 
-// Bytes to another process and back (ns/op is for both ways).
+// Two processes add 4 KiB of each other's.
+func BenchmarkSum(b *testing.B) {
+	const size = 4096
+	for _, path := range bodies() {
+		b.Run(path.String(), func(b *testing.B) {
+			s, child := withProcess(b, path, "swap", size)
+			x := make([]float32, size/4)
+			before := cpuTime(b)
+			c := newStretches()
+			for b.Loop() {
+				c.step()
+				if err := sum(b.Context(), s, 1, x); err != nil {
+					b.Fatal(err)
+				}
+			}
+			c.report(b, 1)
+			finish(b, s, child, before)
+		})
+	}
+}
+
+// stretches times short stretches of a benchmark: the best of many is that of a quiet machine.
+type stretches struct {
+	all   []time.Duration
+	begin time.Time
+	i     int
+}
+
+const stretch = 20 // steps
+
+func (c *stretches) step() {
+	if c.i++; c.i%stretch != 0 || len(c.all) == cap(c.all) {
+		return
+	}
+	now := time.Now()
+	c.all, c.begin = append(c.all, now.Sub(c.begin)), now
+}
+
+func newStretches() *stretches {
+	return &stretches{all: make([]time.Duration, 0, 1<<16), begin: time.Now()}
+}
+
+// report gives the best and the median time of a part of a step: 2 is half of it.
+func (c *stretches) report(b *testing.B, part float64) {
+	if len(c.all) == 0 {
+		return
+	}
+	slices.Sort(c.all)
+	b.ReportMetric(float64(c.all[0])/stretch/part, "best-ns")
+	b.ReportMetric(float64(c.all[len(c.all)/2])/stretch/part, "median-ns")
+}
+
+// Bytes to another process and back: ns/op is for both ways, best and median for one.
 func BenchmarkPingPong(b *testing.B) {
 	for _, path := range bodies() {
 		for _, size := range []int{64, 4096} {
@@ -153,14 +256,9 @@ func BenchmarkPingPong(b *testing.B) {
 				buf := make([]byte, size)
 				before := cpuTime(b)
 				b.ReportAllocs()
-				// The best of many short stretches is that of a quiet machine.
-				const stretch = 50
-				best, begin, i := time.Hour, time.Now(), 0
+				c := newStretches()
 				for b.Loop() {
-					if i++; i%stretch == 0 {
-						now := time.Now()
-						best, begin = min(best, now.Sub(begin)), now
-					}
+					c.step()
 					if err := writeFull(b.Context(), s, 1, buf); err != nil {
 						b.Fatal(err)
 					}
@@ -168,7 +266,7 @@ func BenchmarkPingPong(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				b.ReportMetric(float64(best.Nanoseconds())/stretch/2, "best-ns/way")
+				c.report(b, 2)
 				finish(b, s, child, before)
 			})
 		}

@@ -39,10 +39,10 @@ func untilError(ctx context.Context, s transport.Streams, peer int) (int, error)
 	}
 }
 
-// writeUntilError writes to peer until an error.
-func writeUntilError(ctx context.Context, s transport.Streams, peer int) error {
+// writeUntilError writes to rank 1 until an error.
+func writeUntilError(ctx context.Context, s transport.Streams) error {
 	for buf := make([]byte, 10_000); ; {
-		if err := writeAll(ctx, s, peer, buf); err != nil {
+		if err := writeAll(ctx, s, 1, buf); err != nil {
 			return err
 		}
 	}
@@ -64,11 +64,29 @@ func testStreamPeerCloses(t *testing.T, s []transport.Streams) {
 	}
 	_, err := s[0].To(1).Peek()
 	wantStream(t, err, 0, 1, transport.ErrPeerClosed)
-	wantStream(t, writeUntilError(ctx, s[0], 1), 0, 1, transport.ErrPeerClosed)
-	wantStream(t, writeUntilError(ctx, s[2], 1), 2, 1, transport.ErrPeerClosed)
+	wantStream(t, writeUntilError(ctx, s[0]), 0, 1, transport.ErrPeerClosed)
+	wantStream(t, writeUntilError(ctx, s[2]), 2, 1, transport.ErrPeerClosed)
 	if err := closing.wait(t); err != nil {
 		t.Error(err)
 	}
+}
+
+// All that fitted can be read, even if the peer closed while its stream was full and
+// bytes for it had not been read.
+func testStreamLastWords(t *testing.T, s []transport.Streams) {
+	ctx := patient(t)
+	if err := writeAll(ctx, s[1], 0, make([]byte, someBytes)); err != nil {
+		t.Fatal(err)
+	}
+	sent := fill(t, s[0], 1)
+	if err := s[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := untilError(ctx, s[1], 0)
+	if int64(n) != sent {
+		t.Errorf("read %d bytes, want %d; then %v", n, sent, err)
+	}
+	wantStream(t, err, 1, 0, transport.ErrPeerClosed)
 }
 
 // abort lets a rank die without a bye.
@@ -86,7 +104,7 @@ func testStreamPeerLost(t *testing.T, s []transport.Streams) {
 	ctx := patient(t)
 	readers := []*task{
 		start(func() error { _, err := untilError(ctx, s[0], 1); return err }),
-		start(func() error { return writeUntilError(ctx, s[2], 1) }),
+		start(func() error { return writeUntilError(ctx, s[2]) }),
 	}
 	abort(t, s[1])
 	wantStream(t, readers[0].wait(t), 0, 1, transport.ErrPeerLost)
@@ -99,9 +117,9 @@ func testStreamPeerLost(t *testing.T, s []transport.Streams) {
 
 // A peer that dies while it holds bytes that nobody took is lost too.
 func testLostWhileWriting(t *testing.T, s []transport.Streams) {
-	fill(t, s[0], 0, 1)
+	fill(t, s[0], 1)
 	abort(t, s[1])
-	wantStream(t, writeUntilError(patient(t), s[0], 1), 0, 1, transport.ErrPeerLost)
+	wantStream(t, writeUntilError(patient(t), s[0]), 0, 1, transport.ErrPeerLost)
 }
 
 // Who waits for one member learns that another is lost.
