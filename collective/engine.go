@@ -11,7 +11,7 @@ import (
 
 // blockBytes is how much is moved at once before the other direction has its turn: two
 // operands and a result of it stay in the cache next to the core.
-const blockBytes = 16 << 10
+const blockBytes = 32 << 10
 
 // line is a partner of a rank.
 type line struct {

@@ -3,7 +3,7 @@ package collective
 const (
 	// segmentBytes is about how much of a chunk travels before the schedule turns to the
 	// next step: so that what was just received is still near when it is sent on.
-	segmentBytes = 128 << 10
+	segmentBytes = 64 << 10
 	// partsMax bounds the parts of a program, beside that each step has one.
 	partsMax = 4096
 )

@@ -22,7 +22,7 @@ import (
 
 // messages are streams of messages of at most most bytes for rank g[i].
 func messages(w *mem.Network, g []int, i, most int) collective.Party {
-	return collective.Party{Streams: transport.NewMessageStreams(w.Endpoint(g[i]), 5, most), Group: g, Index: i}
+	return collective.Party{Streams: transport.NewMessageStreams(w.Endpoint(g[i]), g[i], g, 5, most), Group: g, Index: i}
 }
 
 // small fills b with numbers whose sums and products are exact in every type, in

@@ -78,7 +78,7 @@ func newRunner(p Party, s *Schedule, d tensor.DType, elems int, l layout, o []Op
 	prog := s.compile(p.Index, l, complete)
 	streams := p.Streams
 	if streams == nil && s.N > 1 {
-		r.own = transport.NewMessageStreams(p.Endpoint, p.Tag, max(openingBytes, prog.longest()))
+		r.own = transport.NewMessageStreams(p.Endpoint, p.rank(), p.Group, p.Tag, max(openingBytes, prog.longest()))
 		streams = r.own
 	}
 	r.engine = engine{program: prog, kernel: kernel, streams: streams, rank: p.rank(), size: d.Size()}

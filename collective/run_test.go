@@ -178,7 +178,7 @@ func checkRunner(t *testing.T, s *collective.Schedule, n int, d tensor.DType, el
 	}
 	g := group(n)
 	must(t, each(n, func(i int) error {
-		streams := transport.NewMessageStreams(w.Endpoint(g[i]), 5, most)
+		streams := transport.NewMessageStreams(w.Endpoint(g[i]), g[i], g, 5, most)
 		run, err := collective.NewRunner(collective.Party{Streams: streams, Group: g, Index: i}, s, d, elems)
 		if err != nil {
 			return err
@@ -330,8 +330,9 @@ func TestSizesThatDisagree(t *testing.T) {
 	})
 }
 
-// A receive is posted early only where its memory is free: in this schedule
-// chunk 0 must reach the slow rank 2 before rank 1's copy lands on it.
+// Memory is received into only where it has been sent: in this schedule the chunk must
+// reach the slow rank 2, and what is under way to it is less than the chunk, before
+// rank 1's copy lands on it.
 func TestEarlyReceiveWaitsForItsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := world()
@@ -343,10 +344,14 @@ func TestEarlyReceiveWaitsForItsMemory(t *testing.T) {
 			{{To: collective.Nobody, From: 0, Recv: r}},
 		}}
 		g := group(3)
+		const elems = 500
 		var bufs [3]*tensor.Tensor
 		must(t, each(3, func(i int) error {
-			bufs[i] = tensor.From([]float64{float64(i)}, 1)
-			run, err := collective.NewRunner(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, s, tensor.F64, 1)
+			bufs[i] = tensor.New(tensor.F64, elems)
+			for k := range elems {
+				bufs[i].F64()[k] = float64(i)
+			}
+			run, err := collective.NewRunner(messages(w, g, i, 128), s, tensor.F64, elems)
 			if err != nil {
 				return err
 			}
@@ -355,8 +360,10 @@ func TestEarlyReceiveWaitsForItsMemory(t *testing.T) {
 			}
 			return run.Run(t.Context(), bufs[i])
 		}))
-		if bufs[0].F64()[0] != 1 || bufs[2].F64()[0] != 0 {
-			t.Fatalf("rank 0 has %v, rank 2 has %v", bufs[0].F64(), bufs[2].F64())
+		for k := range elems {
+			if bufs[0].F64()[k] != 1 || bufs[2].F64()[k] != 0 {
+				t.Fatalf("element %d: rank 0 has %v, rank 2 has %v", k, bufs[0].F64()[k], bufs[2].F64()[k])
+			}
 		}
 	})
 }
@@ -464,27 +471,6 @@ func TestWarmRunsAllocateNothing(t *testing.T) {
 	for name, op := range ops {
 		if a := allocsOf(t, n, op); a != 0 {
 			t.Errorf("%s: %v allocations a run", name, a)
-		}
-	}
-}
-
-func BenchmarkAllReduce(b *testing.B) {
-	const n, elems = 2, 1 << 20
-	w := world()
-	defer closeAll(w)
-	g := group(n)
-	b.SetBytes(elems * 4)
-	b.ReportAllocs()
-	for _, err := range each(n, func(i int) error {
-		r, err := collective.NewRunner(collective.Party{Endpoint: w.Endpoint(g[i]), Group: g, Index: i}, collective.RingAllReduce(n), tensor.F32, elems)
-		buf := tensor.New(tensor.F32, elems)
-		for k := 0; err == nil && k < b.N; k++ {
-			err = r.Run(b.Context(), buf)
-		}
-		return err
-	}) {
-		if err != nil {
-			b.Fatal(err)
 		}
 	}
 }

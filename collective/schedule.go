@@ -29,7 +29,7 @@
 // What is in brackets comes on top for n that are no power of two. On top of all come
 // openings of 128 bytes, one a partner and run, that no formula counts.
 //
-// Steps are latencies, not turns: chunks are cut to segments of about 128 KiB if the
+// Steps are latencies, not turns: chunks are cut to segments of about 64 KiB if the
 // schedule sends them one at a time, and a rank passes on what it has of a part while
 // the rest is under way, so that a long buffer is on all links at once. Trees are
 // pipelines by that.

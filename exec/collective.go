@@ -77,7 +77,11 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.runner, err = collective.NewRunner(party, s, in.DType, elems)
+	whole := out // of the whole value, which is the same on all ranks
+	if out.Shape.Elems() < elems {
+		whole = in
+	}
+	o.runner, err = collective.NewRunner(party, s, in.DType, elems, collective.Options{Name: whole.Name, Shape: whole.Shape})
 	return o, err
 }
 

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,14 +30,15 @@ const (
 // use until the endpoint closes.
 type MessageStreams struct {
 	endpoint Endpoint
+	rank     int
 	tag      uint32
 	most     int
-	peers    map[int]*messageStream
-	streams  []*messageStream // the same
+	streams  []*messageStream // with the members but this one, in their order
 
 	ctx    context.Context //nolint:containedctx // ends with Close; bounds what is being sent
 	cancel context.CancelCauseFunc
-	closed bool
+	closed chan struct{}
+	once   sync.Once
 	// failed has the first error of a goroutine that sends, for a Park that waits
 	// for another peer.
 	failed chan error
@@ -51,62 +53,99 @@ var (
 	_ Stream  = (*messageStream)(nil)
 )
 
-// NewMessageStreams returns the streams of e under a tag that nothing else uses, with
-// messages of at most most bytes, which is at most MessageStreamMax; 0 is that.
-// Four messages a direction and peer are kept in memory.
-func NewMessageStreams(e Endpoint, tag uint32, most int) *MessageStreams {
+// NewMessageStreams returns the streams of rank, which is e's, with the members of a group
+// under a tag that nothing else uses, in messages of at most most bytes, which is at most
+// MessageStreamMax; 0 is that. Four messages a direction and peer are kept in memory,
+// once they are used.
+func NewMessageStreams(e Endpoint, rank int, members []int, tag uint32, most int) *MessageStreams {
 	if most <= 0 || most > MessageStreamMax {
 		most = MessageStreamMax
 	}
-	m := &MessageStreams{endpoint: e, tag: tag, most: most, peers: map[int]*messageStream{}, failed: make(chan error, 1)}
+	m := &MessageStreams{endpoint: e, rank: rank, tag: tag, most: most, closed: make(chan struct{}), failed: make(chan error, 1)}
 	m.ctx, m.cancel = context.WithCancelCause(context.Background())
+	for _, peer := range members {
+		if peer != rank {
+			m.streams = append(m.streams, newMessageStream(m, peer))
+		}
+	}
 	return m
 }
 
 // To implements Streams: peer is a rank of the endpoint.
 func (m *MessageStreams) To(peer int) Stream {
-	s := m.peers[peer]
-	if s == nil {
-		s = newMessageStream(m, peer)
-		m.peers[peer] = s
-		m.streams = append(m.streams, s)
+	for _, s := range m.streams {
+		if s.peer == peer {
+			return s
+		}
 	}
-	return s
+	return nil
+}
+
+func (m *MessageStreams) isClosed() bool {
+	select {
+	case <-m.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // Park implements Streams. It waits on channels alone, so that it works in virtual
 // time.
 func (m *MessageStreams) Park(ctx context.Context, in, out Stream) error {
-	var arrived chan error
-	var from *messageStream
-	if in != nil {
-		from, _ = in.(*messageStream)
-		if from.fetch() {
-			return nil
-		}
-		arrived = from.in[from.head].done
+	from, err := m.own(in)
+	if err != nil {
+		return err
 	}
+	to, err := m.own(out)
+	if err != nil {
+		return err
+	}
+	if m.isClosed() {
+		return ErrClosed
+	}
+	var arrived, bye chan error
 	var freed chan struct{}
-	if out != nil {
-		to, _ := out.(*messageStream)
-		if to.writable() {
+	if from != nil {
+		if from.look() {
 			return nil
 		}
-		freed = to.freed
+		arrived = from.next().done
+	}
+	if to != nil {
+		if to.look(); to.writable() {
+			return nil
+		}
+		if freed = to.freed; to != from && to.come < messagesInFlight {
+			bye = to.next().done
+		}
 	}
 	select {
 	case err := <-arrived:
-		from.in[from.head].posted = false
 		from.took(err)
-		return nil
+	case err := <-bye:
+		to.took(err)
 	case <-freed:
-		return nil
 	case err := <-m.failed:
 		m.failed <- err // for the next Park as well
 		return err
+	case <-m.closed:
+		return ErrClosed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	return nil
+}
+
+// own returns one of these streams, nil of nil.
+func (m *MessageStreams) own(s Stream) (*messageStream, error) {
+	if s == nil {
+		return nil, nil
+	}
+	if x, ok := s.(*messageStream); ok && x.all == m {
+		return x, nil
+	}
+	return nil, errors.New("park on a stream of another group")
 }
 
 // Flush waits until the peers have taken all that was written.
@@ -141,289 +180,19 @@ func (m *MessageStreams) Stats() Stats {
 }
 
 // Close implements Streams: an empty message is the bye. What a peer has not taken
-// within a second is dropped. The endpoint stays open, and receives stay posted.
+// within a second is dropped. The endpoint stays open, and receives stay posted. It
+// ends a Park that is under way.
 func (m *MessageStreams) Close() error {
-	if m.closed {
-		return nil
-	}
-	m.closed = true
-	for _, s := range m.streams {
-		s.bye()
-	}
-	limit := time.AfterFunc(byeWait, func() { m.cancel(ErrClosed) })
-	m.senders.Wait()
-	limit.Stop()
-	m.cancel(ErrClosed)
+	m.once.Do(func() {
+		for _, s := range m.streams {
+			s.post() // what peers send has somewhere to go
+			s.bye()
+		}
+		close(m.closed)
+		limit := time.AfterFunc(byeWait, func() { m.cancel(ErrClosed) })
+		m.senders.Wait()
+		limit.Stop()
+		m.cancel(ErrClosed)
+	})
 	return nil
-}
-
-// messageStream is one of MessageStreams.
-type messageStream struct {
-	all  *MessageStreams
-	peer int
-
-	// Receives are in a ring: head is the next to be read, of which off bytes were,
-	// if it is here.
-	in      [messagesInFlight]Receive
-	refused [messagesInFlight]error // of posting
-	posted  bool
-	head    int
-	off     int
-	here    bool
-	readErr error
-
-	// out is a ring of messages; queued of them, from first on, are to be sent.
-	out   [messagesInFlight][]byte
-	freed chan struct{} // a message has been sent, or will never be
-	send  func()        // made once, so that starting it allocates nothing
-
-	mu      sync.Mutex // of what follows
-	first   int
-	queued  int
-	sending bool
-	sendErr error
-}
-
-func newMessageStream(m *MessageStreams, peer int) *messageStream {
-	s := &messageStream{all: m, peer: peer, freed: make(chan struct{}, 1)}
-	s.send = s.sendAll
-	for i := range s.in {
-		r := &s.in[i]
-		r.Peer, r.Tag = peer, m.tag
-		r.Grow = func(n int) []byte {
-			if n > MessageStreamMax {
-				return nil
-			}
-			return make([]byte, n)
-		}
-	}
-	return s
-}
-
-// fail makes a *PeerError of err, unless it is one.
-func (s *messageStream) fail(op string, err error) error {
-	if pe, ok := err.(*PeerError); ok { //nolint:errorlint // one that is wrapped has lost its rank
-		return pe
-	}
-	return &PeerError{Rank: -1, Peer: s.peer, Op: op, Tag: s.all.tag, Err: err}
-}
-
-// post offers receive i to the peer.
-func (s *messageStream) post(i int) { s.refused[i] = s.all.endpoint.Post(&s.in[i]) }
-
-// fetch reports whether the next message or an error is here.
-func (s *messageStream) fetch() bool {
-	if s.here || s.readErr != nil {
-		return true
-	}
-	if s.all.closed {
-		s.readErr = s.fail("receive from", ErrClosed)
-		return true
-	}
-	if !s.posted {
-		s.posted = true
-		for i := range s.in {
-			s.post(i)
-		}
-	}
-	if err := s.refused[s.head]; err != nil {
-		s.took(err)
-		return true
-	}
-	ended, err := s.in[s.head].poll()
-	if ended {
-		s.took(err)
-	}
-	return ended
-}
-
-// took books the end of the receive at the head.
-func (s *messageStream) took(err error) {
-	n := s.in[s.head].N
-	switch {
-	case err != nil:
-		s.readErr = s.fail("receive from", err)
-	case n == 0:
-		s.readErr = s.fail("receive from", ErrPeerClosed)
-	default:
-		s.here, s.off = true, 0
-		s.all.messagesReceived.Add(1)
-		s.all.bytesReceived.Add(int64(n))
-	}
-}
-
-// Peek implements Stream: one message is one piece.
-func (s *messageStream) Peek() ([]byte, error) {
-	if !s.fetch() {
-		return nil, nil
-	}
-	if s.readErr != nil {
-		return nil, s.readErr
-	}
-	r := &s.in[s.head]
-	return r.Buf[s.off:r.N], nil
-}
-
-// Release implements Stream.
-func (s *messageStream) Release(n int) {
-	s.off += n
-	if s.here && s.off == s.in[s.head].N {
-		s.here = false
-		s.post(s.head)
-		s.head = (s.head + 1) % messagesInFlight
-	}
-}
-
-// Read implements Stream.
-func (s *messageStream) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		piece, err := s.Peek()
-		if err != nil && n == 0 {
-			return 0, err
-		}
-		if len(piece) == 0 {
-			break
-		}
-		k := copy(p[n:], piece)
-		s.Release(k)
-		n += k
-	}
-	return n, nil
-}
-
-// writable reports whether Write would take something, or fail.
-func (s *messageStream) writable() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queued < messagesInFlight || s.sendErr != nil
-}
-
-// waiting reports whether messages wait to be sent.
-func (s *messageStream) waiting() (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.queued > 0, s.sendErr
-}
-
-// room returns the next free message, nil if there is none.
-func (s *messageStream) room() ([]byte, error) {
-	if s.all.closed {
-		return nil, s.fail("send to", ErrClosed)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.sendErr != nil || s.queued == messagesInFlight {
-		return nil, s.sendErr
-	}
-	m := &s.out[(s.first+s.queued)%messagesInFlight]
-	if *m == nil {
-		*m = Ordinary(s.all.most)
-	}
-	return (*m)[:s.all.most], nil
-}
-
-// Room implements Stream: it is the next message.
-func (s *messageStream) Room() []byte {
-	m, _ := s.room()
-	return m
-}
-
-// Commit implements Stream: what was put into Room is a message.
-func (s *messageStream) Commit(n int) error {
-	if n == 0 {
-		return nil
-	}
-	return s.push(n)
-}
-
-// push sends the next message, of n bytes.
-func (s *messageStream) push(n int) error {
-	s.mu.Lock()
-	if s.sendErr != nil {
-		defer s.mu.Unlock()
-		return s.sendErr
-	}
-	m := &s.out[(s.first+s.queued)%messagesInFlight]
-	*m = (*m)[:n]
-	s.queued++
-	start := !s.sending
-	s.sending = true
-	s.mu.Unlock()
-	if start {
-		s.all.senders.Add(1)
-		go s.send()
-	}
-	return nil
-}
-
-// Write implements Stream.
-func (s *messageStream) Write(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		m, err := s.room()
-		if m == nil {
-			if n > 0 {
-				err = nil
-			}
-			return n, err
-		}
-		k := copy(m, p[n:])
-		if err := s.push(k); err != nil {
-			return n, err
-		}
-		n += k
-	}
-	return n, nil
-}
-
-// bye sends an empty message if there is room for one: a peer that has left all of
-// them lying waits for none.
-func (s *messageStream) bye() {
-	s.mu.Lock()
-	quiet := s.sendErr != nil || s.queued == messagesInFlight || !s.posted && s.out[s.first] == nil
-	s.mu.Unlock()
-	if !quiet {
-		_ = s.push(0)
-	}
-}
-
-// sendAll sends what is queued, and ends.
-func (s *messageStream) sendAll() {
-	defer s.all.senders.Done()
-	for {
-		s.mu.Lock()
-		if s.queued == 0 {
-			s.sending = false
-			s.mu.Unlock()
-			return
-		}
-		m := s.out[s.first]
-		s.mu.Unlock()
-		err := s.all.endpoint.Send(s.all.ctx, s.peer, s.all.tag, nil, m)
-		s.mu.Lock()
-		if err != nil {
-			err = s.fail("send to", err)
-			s.sendErr, s.sending = err, false
-		} else {
-			s.first = (s.first + 1) % messagesInFlight
-			s.queued--
-		}
-		s.mu.Unlock()
-		if err == nil && len(m) > 0 {
-			s.all.messagesSent.Add(1)
-			s.all.bytesSent.Add(int64(len(m)))
-		}
-		select {
-		case s.freed <- struct{}{}:
-		default:
-		}
-		if err != nil {
-			select {
-			case s.all.failed <- err:
-			default:
-			}
-			return
-		}
-	}
 }
