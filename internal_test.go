@@ -2,6 +2,7 @@ package gangline
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -11,6 +12,38 @@ import (
 
 	"github.com/gangline/gangline/launch"
 )
+
+// TestMessages is the way of systems that have no streams of their own.
+func TestMessages(t *testing.T) {
+	place := launch.Place{World: 3, Private: filepath.Join(t.TempDir(), "place")}
+	errs := make([]error, 3)
+	var running sync.WaitGroup
+	for rank := range errs {
+		running.Go(func() {
+			place := place
+			place.Rank = rank
+			g, err := JoinWith(t.Context(), Config{Place: place})
+			if err != nil {
+				errs[rank] = err
+				return
+			}
+			was := g.streams.Streams
+			g.streams = newWatched(g.world.messages(1, g.members), g.members, rank)
+			for _, n := range []int{1, 100_000} {
+				v := make([]int32, n)
+				v[n-1] = int32(rank)
+				if err := g.AllReduce(t.Context(), v); err != nil || v[n-1] != 3 {
+					errs[rank] = fmt.Errorf("got %d, want 3: %w", v[n-1], err)
+				}
+			}
+			errs[rank] = errors.Join(errs[rank], g.Close(), was.Close())
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestLeftBefore is that a call which begins when it is known that a member is done
 // does not wait for that one.

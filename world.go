@@ -339,6 +339,11 @@ func (w *world) aborted(cause error) {
 	w.end(cause)
 }
 
+// messages are streams as messages of the endpoint.
+func (w *world) messages(tag uint32, members []int) transport.Streams {
+	return transport.NewMessageStreams(w.endpoint, w.rank(), members, tag, 0)
+}
+
 // streams opens the streams of a group: by the shortest path between each two
 // members, or, on systems that have none, as messages of the endpoint.
 func (w *world) streams(ctx context.Context, tag uint32, members []int) (transport.Streams, error) {
@@ -352,7 +357,7 @@ func (w *world) streams(ctx context.Context, tag uint32, members []int) (transpo
 	}
 	s, err := stream.Open(ctx, cfg)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return transport.NewMessageStreams(w.endpoint, tag, 0), nil
+		return w.messages(tag, members), nil
 	}
 	return s, err
 }
