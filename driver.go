@@ -154,7 +154,7 @@ func (g *Group) perform(c *call) error {
 	if at, ok := c.ctx.Deadline(); ok && at.Before(g.deadline) {
 		g.deadline = at
 	}
-	g.patience = g.deadline.Add(-min(verdictWait, g.deadline.Sub(now)/4))
+	g.patience = g.deadline.Add(-min(verdictWait, g.deadline.Sub(now)/2))
 	err = g.missed()
 	deadline := g.deadline
 	g.mu.Unlock()
@@ -176,5 +176,5 @@ func (g *Group) broke(err error, deadline time.Time) error {
 	if over := g.world.over(); over != nil {
 		return over
 	}
-	return g.world.verdict(g, err, max(time.Until(deadline), verdictWait))
+	return g.world.verdict(g, err, min(max(time.Until(deadline), verdictLeast), verdictWait))
 }

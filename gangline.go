@@ -44,10 +44,10 @@
 // that of ctx). When ranks do different things, one does not come, is silent, or dies,
 // every rank gets the same *Error, with who is missing and for how long, or who differs;
 // the death of a process is known to all within a second, on one host within some
-// milliseconds. A call gives up a quarter of its deadline early, 1.5 s at most, so that
-// the verdict is there by the deadline; only where the coordinator does not answer
-// within these 1.5 s, and the deadline is shorter than 6 s, the error comes later than
-// that. After an error the job is over: every later call returns it.
+// milliseconds. A call gives up 1.5 s before its deadline, or half way if that is less
+// than 3 s, so that the verdict is there by the deadline, even if the coordinator itself
+// does not answer (below 1 s, up to half a second later). After an error the job is
+// over: every later call returns it.
 //
 // # Costs
 //

@@ -22,11 +22,12 @@ const (
 	// what came meanwhile is read within afterHeldUp.
 	heldUp      = 500 * time.Millisecond
 	afterHeldUp = 300 * time.Millisecond
-	// verdictWait is how long a call that has given up waits for the verdict, and
-	// how long before its deadline it gives up, so that the verdict is there in
-	// time; short deadlines give up a quarter before. The coordinator takes
-	// coord.VerdictGrace of it; the rest is for a busy machine.
-	verdictWait = 1500 * time.Millisecond
+	// verdictWait is how long before its deadline a call gives up, so that the
+	// verdict is there in time; short deadlines give up half way. The coordinator takes
+	// coord.VerdictGrace of it; the rest is for a busy machine. verdictLeast is how
+	// long the verdict is waited for in any case.
+	verdictWait  = 1500 * time.Millisecond
+	verdictLeast = 500 * time.Millisecond
 )
 
 // world is this process's part in the job.
