@@ -41,8 +41,8 @@ sim: ## simulated clusters with faults; SEED=0x... runs one again
 fuzz: ## every fuzz target for TIME
 	$(GO) run ./internal/cmd/fuzzall -time $(TIME)
 
-chaos: ## 100 kills of real processes for each test that kills at random; SEED=N draws them again
-	GANGLINE_CHAOS_KILLS=100 $(if $(SEED),GANGLINE_CHAOS_SEED=$(SEED)) $(GO) test ./chaos -count=1 -timeout 60m -v
+chaos: ## 100 kills of real processes for each test that kills at random, 1000 ranks of collectives hit; SEED=N draws them again
+	GANGLINE_CHAOS_KILLS=100 GANGLINE_CHAOS_ROUNDS=1000 $(if $(SEED),GANGLINE_CHAOS_SEED=$(SEED)) $(GO) test ./chaos -count=1 -timeout 120m -v
 
 faults: ## plant every fault of docs/faults.md and see it caught
 	$(GO) run ./internal/cmd/faults

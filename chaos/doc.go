@@ -12,6 +12,11 @@
 //   - if it goes on elsewhere, with more or fewer workers or by another strategy,
 //     every row has still been used exactly once an epoch.
 //
+// The same is demanded of programs that make collectives with package gangline: every
+// rank that lives has its error by its deadline, the error names the rank that was hit,
+// and nothing is left.
+//
+// GANGLINE_CHAOS_ROUNDS sets how many ranks TestCollectiveFaults hits (without it 24).
 // GANGLINE_CHAOS_KILLS sets how many kills at random moments each test survives that
 // kills so (without it, TestKilledAtRandomMoments 6 and TestEveryRowOnce 20), and
 // GANGLINE_CHAOS_SEED repeats their choice. The moments themselves are those of real

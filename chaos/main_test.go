@@ -17,6 +17,9 @@ import (
 var program string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(rankSeed) != "" { // a rank of TestCollectiveFaults
+		os.Exit(rankMain())
+	}
 	dir, err := os.MkdirTemp("", "gangline-chaos-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -162,7 +162,7 @@ func newRoot(ext job.Extensions) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return requestError{fmt.Errorf("%w%s (see: %s --help)", err, hintFlag(c, err), c.CommandPath())}
 	})
-	root.AddCommand(newTrain(ext), newInit(), newEval(ext), newPredict(ext), newExport(ext), newPlan(ext), newData(ext), newBench(), newVersion())
+	root.AddCommand(newTrain(ext), newLaunch(), newInit(), newEval(ext), newPredict(ext), newExport(ext), newPlan(ext), newData(ext), newBench(), newVersion())
 	for _, c := range root.Commands() {
 		argsAreRequests(c)
 	}

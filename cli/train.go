@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gangline/gangline/report"
@@ -43,10 +41,11 @@ func newTrain(ext job.Extensions) *cobra.Command {
 		Use:   "train [JOB.yaml]",
 		Short: "Train a model on processes of this machine, or as one rank of a cluster",
 		Long: `Train runs the job's workers and servers as processes of this program on this
-machine. Where GANGLINE_ADDRESS and a rank are set in the environment (by
-Slurm, Open MPI, or a shell; GANGLINE_RANK, GANGLINE_WORLD_SIZE,
-GANGLINE_ADDRESS, GANGLINE_TOKEN), it is one rank of that job instead, and
-rank 0 coordinates.
+machine. Where somebody else has started several ranks (mpirun, srun, or a shell
+that sets RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT), it is one rank of that
+job instead, and rank 0 coordinates: at MASTER_ADDR and MASTER_PORT, or
+GANGLINE_ADDRESS, or, if all ranks are on one host, in a private directory. Ranks
+on several hosts need GANGLINE_TOKEN, a secret that they share.
 
 Without a job it runs a built-in one: an embedding model on generated click data,
 2 workers and 2 servers.`,
@@ -102,7 +101,7 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 		}
 	}
 	switch {
-	case joins && (launched || place.Rank > 0):
+	case joins && (place.Hosted || place.Rank > 0):
 		return f.rank(ctx, j, place, stderr)
 	case joins:
 		return f.lead(ctx, j, place, stdout, stderr)
@@ -150,8 +149,13 @@ func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, st
 		return err
 	}
 	defer stop()
+	if place.Rank > 0 { // rank 0 has opened the meeting
+		if place, _, err = launch.Meet(ctx, place, coord.ServerConfig{JoinTimeout: time.Duration(j.Network.JoinTimeout)}); err != nil {
+			return err
+		}
+	}
 	_, err = train.Run(ctx, train.Config{
-		Job: j, DataDir: f.dataDir, Rank: place.Rank, Address: place.Address, Token: place.Token, Attempt: place.Attempt,
+		Job: j, DataDir: f.dataDir, Rank: place.Rank, Address: place.Address, Token: place.Token, Attempt: place.Attempt, Led: !place.Hosted,
 		TraceFile: f.spansOf(place.Rank), Logger: f.logger(stderr),
 	})
 	_, launched := os.LookupEnv(launch.EnvParent)
@@ -245,32 +249,22 @@ func (f *trainFlags) lead(ctx context.Context, j job.Job, place launch.Place, st
 	show := newProgress(f.progress, stderr, j)
 	defer show.end()
 	sayScaled(show, j)
-	server, err := coord.NewServer(coord.ServerConfig{
-		World: place.World, Token: place.Token, JoinTimeout: time.Duration(j.Network.JoinTimeout),
-		Generation: uint64(place.Attempt) + 1, Logger: f.logger(show), OnProgress: show.update,
+	place, coordinator, err := launch.Meet(ctx, place, coord.ServerConfig{
+		JoinTimeout: time.Duration(j.Network.JoinTimeout), Logger: f.logger(show), OnProgress: show.update,
 	})
 	if err != nil {
 		return err
 	}
-	var listen net.ListenConfig
-	ln, err := listen.Listen(ctx, "tcp", place.Address)
-	if err != nil {
-		return errors.Join(fmt.Errorf("rank 0 cannot coordinate at %s: %w", place.Address, err), server.Close())
-	}
-	var serving sync.WaitGroup
-	var served error
-	serving.Go(func() { served = server.Serve(ln) })
 	err = f.rank(ctx, j, place, show)
 	outcome, verdict := coord.Outcome{}, err
 	if err == nil {
-		outcome, verdict = server.Wait(ctx)
+		outcome, verdict = coordinator.Server.Wait(ctx)
 	} else {
-		server.Stop(err.Error())
+		coordinator.Server.Stop(err.Error())
 	}
-	err = errors.Join(verdict, server.Close())
-	serving.Wait()
+	err = errors.Join(verdict, coordinator.Close())
 	show.end()
-	if err = errors.Join(err, served); err != nil {
+	if err != nil {
 		return err
 	}
 	return f.close(j, outcome.Reports, nil, time.Since(start), stdout)

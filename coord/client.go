@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,11 +25,14 @@ const (
 	failAck     = 2 * time.Second // how long Fail waits for the verdict
 	clockProbes = 8               // pings before the clock offset is believed
 	firstBeat   = time.Second     // between heartbeats, until the limit is known
+
+	unixPrefix = "unix:" // of the address of a socket with a path
 )
 
 // JoinConfig says who joins which coordinator.
 type JoinConfig struct {
-	// Address is host:port of the coordinator; it need not listen yet.
+	// Address is host:port of the coordinator, or "unix:" and the path of a socket; it
+	// need not listen yet.
 	Address string
 	Token   string
 	Rank    int
@@ -47,6 +51,14 @@ type JoinConfig struct {
 	Follow func(note string) (digest string, err error)
 	// Note is what rank 0 has for those that follow: at most MaxNote bytes.
 	Note string
+	// Led says that rank 0 hosts the coordinator: its loss is then that of rank 0.
+	Led bool
+	// State says where this rank stands in its groups; it must return at once. It is
+	// called when another rank reports a call in trouble, and by Done. May be nil.
+	State func() []Call
+	// OnLeft hears that a rank is done and where it stood in its groups, so that who
+	// waits for it knows; it must return at once. May be nil.
+	OnLeft func(rank int, calls []Call)
 	// Timeout bounds Join, from the call to the start of the generation; 0
 	// leaves it to ctx and to the coordinator's own join timeout.
 	Timeout time.Duration
@@ -92,6 +104,7 @@ type Session struct {
 	over     chan struct{} // closed when err is final
 	out      chan *pb.MemberMessage
 	pingNow  chan struct{}
+	asked    chan struct{} // the coordinator wants to know where we stand
 	news     chan struct{} // progress is waiting
 
 	note string // of rank 0, for those that follow
@@ -133,7 +146,7 @@ func Join(ctx context.Context, cfg JoinConfig) (*Session, error) {
 	s := &Session{
 		cfg: cfg, conn: conn, cancelStream: cancelStream, clock: newClock(),
 		accepted: make(chan struct{}), told: make(chan struct{}), started: make(chan struct{}), synced: make(chan struct{}), over: make(chan struct{}),
-		out: make(chan *pb.MemberMessage), pingNow: make(chan struct{}, 1), news: make(chan struct{}, 1),
+		out: make(chan *pb.MemberMessage), pingNow: make(chan struct{}, 1), asked: make(chan struct{}, 1), news: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if err := s.join(ctx, streamCtx); err != nil {
@@ -158,6 +171,12 @@ func dial(cfg JoinConfig) (*grpc.ClientConn, error) {
 	}
 	if cfg.Dial != nil {
 		options = append(options, grpc.WithContextDialer(cfg.Dial))
+	}
+	if path, ok := strings.CutPrefix(cfg.Address, unixPrefix); ok {
+		options = append(options, grpc.WithAuthority("localhost"), grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", path)
+		}))
 	}
 	return grpc.NewClient("passthrough:///"+cfg.Address, options...)
 }
@@ -184,7 +203,7 @@ func (s *Session) join(ctx, streamCtx context.Context) error {
 	case err != nil && ctx.Err() != nil: // keep what gRPC knows of the connection
 		return fmt.Errorf("%w (%s)", context.Cause(ctx), status.Convert(err).Message())
 	case err != nil:
-		return explain(s.cfg.Address, err)
+		return s.explain(err)
 	}
 	s.running.Go(s.receive)
 	s.running.Go(s.send)
@@ -239,10 +258,11 @@ func (s *Session) follow(ctx context.Context) error {
 }
 
 // explain turns the status of a stream into an error of this package.
-func explain(address string, err error) error {
+func (s *Session) explain(err error) error {
+	silent := s.Silence()
 	st, ok := status.FromError(err)
 	if !ok {
-		return &AbortError{Rank: NoRank, Kind: CoordinatorLost, Text: fmt.Sprintf("the coordinator at %s was lost: %v", address, err)}
+		return s.coordinatorLost(err.Error(), silent)
 	}
 	switch st.Code() {
 	case codes.Unauthenticated:
@@ -250,8 +270,27 @@ func explain(address string, err error) error {
 	case codes.FailedPrecondition, codes.InvalidArgument:
 		return fmt.Errorf("%w: %s", ErrRefused, st.Message())
 	default:
-		return &AbortError{Rank: NoRank, Kind: CoordinatorLost, Text: fmt.Sprintf("the coordinator at %s was lost: %s", address, st.Message())}
+		return s.coordinatorLost(st.Message(), silent)
 	}
+}
+
+// coordinatorLost is the verdict of a rank that is left alone.
+func (s *Session) coordinatorLost(why string, silent time.Duration) *AbortError {
+	if !s.cfg.Led {
+		return &AbortError{Rank: NoRank, Kind: CoordinatorLost, Text: fmt.Sprintf("the coordinator at %s was lost: %s", s.cfg.Address, why)}
+	}
+	return &AbortError{
+		Rank: 0, Kind: CoordinatorLost, Missing: []Absent{{Rank: 0, Silent: silent, Text: why}},
+		Text: fmt.Sprintf("rank 0, which coordinates at %s, was lost: %s", s.cfg.Address, why),
+	}
+}
+
+// calls is where this rank stands.
+func (s *Session) calls() []Call {
+	if s.cfg.State == nil {
+		return nil
+	}
+	return s.cfg.State()
 }
 
 func (s *Session) member() Member {
@@ -269,6 +308,16 @@ func (s *Session) member() Member {
 	}
 }
 
+// Silence is for how long nothing has come from the coordinator.
+func (s *Session) Silence() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard.IsZero() {
+		return 0
+	}
+	return time.Since(s.heard)
+}
+
 // Context ends when the generation is aborted or the coordinator is lost, with
 // an *AbortError as its cause; when the context given to Join ends, with its
 // cause; and with Close. It does not end when all ranks are done.
@@ -277,11 +326,36 @@ func (s *Session) Context() context.Context { return s.ctx }
 // Fail reports this rank's error to all, and waits up to two seconds for the
 // verdict. It returns why the generation is over, as an *AbortError: it may name
 // another rank if that failed first. If no verdict came, it returns err.
-func (s *Session) Fail(err error) error {
-	timer := time.NewTimer(failAck)
+func (s *Session) Fail(err error) error { return s.fail(err, Trouble{}, failAck) }
+
+// Trouble is what a call is in.
+type Trouble struct {
+	// Kind is Failed, Overdue or Mismatch.
+	Kind Kind
+	// Group is the name of the call's group, as State tells it.
+	Group string
+	// Calls are what State said when the trouble began; nil: Session asks.
+	Calls []Call
+}
+
+// FailCall is Fail for an error from within a call of a group: the coordinator asks
+// all ranks where they stand before it says, within VerdictGrace, who is missing or
+// does something else. It waits for that so long at most; 0 means two seconds.
+func (s *Session) FailCall(err error, t Trouble, wait time.Duration) error {
+	if t.Calls == nil {
+		t.Calls = s.calls()
+	}
+	if wait <= 0 {
+		wait = failAck
+	}
+	return s.fail(err, t, wait)
+}
+
+func (s *Session) fail(err error, t Trouble, wait time.Duration) error {
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case s.out <- failMessage(err.Error(), blamedPeer(err)):
+	case s.out <- failMessage(err.Error(), blamedPeer(err), t):
 	case <-s.over:
 	case <-timer.C:
 		return err
@@ -304,7 +378,7 @@ func (s *Session) Done(ctx context.Context, report []byte) error {
 		return fmt.Errorf("coord: rank %d: report of %d bytes, at most %d: %w", s.cfg.Rank, len(report), MaxReport, ErrLimit)
 	}
 	select {
-	case s.out <- doneMessage(report):
+	case s.out <- doneMessage(report, s.calls()):
 	case <-s.over:
 		return s.verdict()
 	case <-ctx.Done():

@@ -69,15 +69,26 @@ type (
 	// Heard is that something arrived from an accepted rank.
 	Heard struct{ Rank int }
 	// Fail is an error that a rank reported. Peer is the rank whose loss may be
-	// the cause of it, NoRank if there is none.
+	// the cause of it, NoRank if there is none. Group is that of the call that is in
+	// trouble, "" if no call is; Kind is then Failed, Overdue or Mismatch, and Calls are
+	// as in State.
 	Fail struct {
 		Rank, Peer int
 		Text       string
+		Kind       Kind
+		Group      string
+		Calls      []Call
 	}
-	// Done is that a rank has nothing left to do.
+	// State is where a rank stands in its groups: the answer to Ask.
+	State struct {
+		Rank  int
+		Calls []Call
+	}
+	// Done is that a rank has nothing left to do, and where it stood in its groups.
 	Done struct {
 		Rank   int
 		Report []byte
+		Calls  []Call
 	}
 	// Lost is that a rank's stream ended before the generation did.
 	Lost struct {
@@ -99,6 +110,7 @@ type (
 func (Hello) isEvent()  {}
 func (Plan) isEvent()   {}
 func (Heard) isEvent()  {}
+func (State) isEvent()  {}
 func (Fail) isEvent()   {}
 func (Done) isEvent()   {}
 func (Lost) isEvent()   {}
@@ -122,6 +134,13 @@ type (
 	}
 	// Start tells every rank that the generation runs, with its members by rank.
 	Start struct{ Members []Member }
+	// Ask asks every rank where it stands.
+	Ask struct{}
+	// Left tells every other rank that one is done, and where it stood.
+	Left struct {
+		Rank  int
+		Calls []Call
+	}
 	// Abort tells every accepted rank that the generation is over, and why.
 	Abort struct{ Cause *AbortError }
 	// End tells every rank that all are done.
@@ -132,6 +151,8 @@ func (Accept) isAction() {}
 func (Refuse) isAction() {}
 func (Tell) isAction()   {}
 func (Start) isAction()  {}
+func (Ask) isAction()    {}
+func (Left) isAction()   {}
 func (Abort) isAction()  {}
 func (End) isAction()    {}
 
@@ -153,7 +174,9 @@ type CoreConfig struct {
 // Evidence has a weight. A rank's own error, the exit of its process, silence,
 // or a stop end the generation at once. An error that may be the consequence of
 // another rank's loss waits for PeerGrace, and a broken stream for LostGrace,
-// so that the dead rank is named and not the first one that stumbled over it.
+// so that the dead rank is named and not the first one that stumbled over it. A call
+// in trouble waits for VerdictGrace until all ranks have said where they stand: then
+// those are named that did not come, or came to something else.
 //
 // Guarantees: (1) at most one of Abort and End is ever returned, once; (2) Start
 // comes at most once, before End, and only with all ranks and equal digests;
@@ -166,7 +189,9 @@ type Core struct {
 	done     int
 	refusals []string
 	suspect  *suspicion
+	trial    *trial
 	cause    *AbortError
+	started  time.Duration
 	last     time.Duration // of the event before
 }
 
@@ -177,6 +202,7 @@ type seat struct {
 	planned bool
 	done    bool
 	report  []byte
+	calls   []Call // when it was done
 	heard   time.Duration
 }
 
@@ -186,6 +212,8 @@ type suspicion struct {
 	cause  *AbortError
 	// blames is the rank that an error blames, NoRank if none.
 	blames int
+	// tried says that the trial finds the cause.
+	tried bool
 }
 
 // Weights of suspicions; the heavier one is believed.
@@ -250,12 +278,14 @@ func (c *Core) Step(now time.Duration, event Event) ([]Action, string) {
 		return c.hear(now, ev.Rank)
 	case Fail:
 		return c.fail(now, ev)
+	case State:
+		return c.hearState(now, ev)
 	case Done:
 		return c.finish(now, ev)
 	case Lost:
 		return c.lose(now, ev)
 	case Exited:
-		return c.exit(ev)
+		return c.exit(now, ev)
 	case Stop:
 		return c.abort(&AbortError{Rank: NoRank, Kind: Stopped, Text: ev.Text})
 	case Tick:

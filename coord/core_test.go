@@ -2,6 +2,7 @@ package coord
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ func TestCoreScripts(t *testing.T) {
 type script struct {
 	core *Core
 	now  time.Duration
+	// sayMissing prints who is missing and who differs.
+	sayMissing bool
 }
 
 func (s *script) run(t *testing.T, d *datadriven.TestData) string {
@@ -51,7 +54,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			HeartbeatTimeout: duration("heartbeat", 10*time.Second), LostGrace: duration("grace", 0),
 		}
 		d.ScanArgs(t, "world", &cfg.World)
-		s.core, s.now = NewCore(cfg), 0
+		s.core, s.now, s.sayMissing = NewCore(cfg), 0, d.HasArg("missing")
 		return s.show()
 	case "hello":
 		ev := Hello{World: len(s.core.members), Member: Member{Rank: rank, Role: "worker", Host: "a", PID: 100 + rank, Digest: "d1"}}
@@ -77,9 +80,22 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "heard":
 		return s.step(Heard{Rank: rank})
 	case "fail":
-		return s.step(Fail{Rank: rank, Peer: peer, Text: text})
+		text, calls := callsIn(t, d, text)
+		ev := Fail{Rank: rank, Peer: peer, Text: text, Calls: calls, Kind: Failed}
+		d.MaybeScanArgs(t, "group", &ev.Group)
+		switch {
+		case d.HasArg("overdue"):
+			ev.Kind = Overdue
+		case d.HasArg("mismatch"):
+			ev.Kind = Mismatch
+		}
+		return s.step(ev)
+	case "state":
+		_, calls := callsIn(t, d, "\n"+text)
+		return s.step(State{Rank: rank, Calls: calls})
 	case "done":
-		return s.step(Done{Rank: rank, Report: []byte(text)})
+		text, calls := callsIn(t, d, text)
+		return s.step(Done{Rank: rank, Report: []byte(text), Calls: calls})
 	case "lost":
 		return s.step(Lost{Rank: rank, Text: text})
 	case "exit":
@@ -93,6 +109,47 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	d.Fatalf(t, "unknown command %s", d.Cmd)
 	return ""
+}
+
+// callsIn splits an input into its first line and calls, one a line: group (its
+// members, joined by +), number, open, started or over, since when, and what. "open>2" waits
+// for rank 2.
+func callsIn(t *testing.T, d *datadriven.TestData, text string) (first string, calls []Call) {
+	lines := strings.Split(text, "\n")
+	for _, line := range lines[1:] {
+		if line == "" {
+			continue
+		}
+		words := strings.SplitN(line, " ", 5)
+		if len(words) != 5 {
+			d.Fatalf(t, "call %q: want five words", line)
+		}
+		c := Call{Group: words[0], What: words[4]}
+		for member := range strings.SplitSeq(words[0], "+") {
+			c.Members = append(c.Members, number(t, d, member))
+		}
+		c.Sequence = uint64(number(t, d, words[1]))
+		state, waits, some := strings.Cut(words[2], ">")
+		c.Waited = state == "open"
+		if c.Open = c.Waited || state == "started"; some {
+			c.Waits = []int{number(t, d, waits)}
+		}
+		since, err := time.ParseDuration(words[3])
+		if err != nil {
+			d.Fatalf(t, "%v", err)
+		}
+		c.Since = since
+		calls = append(calls, c)
+	}
+	return lines[0], calls
+}
+
+func number(t *testing.T, d *datadriven.TestData, text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		d.Fatalf(t, "%v", err)
+	}
+	return n
 }
 
 func (s *script) step(ev Event) string {
@@ -110,6 +167,18 @@ func (s *script) step(ev Event) string {
 			fmt.Fprintf(&b, "start with %d\n", len(a.Members))
 		case Abort:
 			fmt.Fprintf(&b, "abort rank=%d kind=%s\n", a.Cause.Rank, a.Cause.Kind)
+			if s.sayMissing {
+				for _, m := range a.Cause.Missing {
+					fmt.Fprintf(&b, "missing rank %d for %v\n", m.Rank, m.Silent)
+				}
+				if len(a.Cause.Differ) > 0 {
+					fmt.Fprintf(&b, "differ: %v\n", a.Cause.Differ)
+				}
+			}
+		case Ask:
+			fmt.Fprintf(&b, "ask\n")
+		case Left:
+			fmt.Fprintf(&b, "left rank %d, %d calls\n", a.Rank, len(a.Calls))
 		case End:
 			fmt.Fprintf(&b, "end\n")
 		}
@@ -181,13 +250,28 @@ func TestCoreProperties(t *testing.T) {
 	})
 }
 
+// anyCalls draws what a rank may say of its groups, sense or nonsense.
+func anyCalls(t *rapid.T, world int) []Call {
+	var calls []Call
+	for range rapid.IntRange(0, 3).Draw(t, "calls") {
+		calls = append(calls, Call{
+			Group:    rapid.SampledFrom([]string{"a", "a", "b", "c"}).Draw(t, "group"),
+			Members:  rapid.SliceOfN(rapid.IntRange(-1, world), 0, 4).Draw(t, "members"),
+			Sequence: rapid.Uint64Range(0, 2).Draw(t, "sequence"), Open: rapid.Bool().Draw(t, "open"),
+			What:  rapid.SampledFrom([]string{"x", "y"}).Draw(t, "what"),
+			Waits: rapid.SliceOfN(rapid.IntRange(-1, world), 0, 2).Draw(t, "waits"),
+		})
+	}
+	return calls
+}
+
 // anyEvent draws an event that a server could give: streams speak only after
 // they were accepted.
 func anyEvent(t *rapid.T, c *Core, world int) Event {
 	rank := rapid.IntRange(0, world-1).Draw(t, "rank")
 	kinds := []string{"hello", "exit", "stop", "tick", "tick", "hello", "hello"}
 	if c.members[rank].joined {
-		kinds = []string{"heard", "heard", "fail", "done", "done", "done", "lost", "tick", "hello", "exit"}
+		kinds = []string{"heard", "heard", "fail", "done", "done", "done", "lost", "tick", "hello", "exit", "trouble", "state", "state"}
 		if c.phase == Gathering {
 			kinds = append(kinds, "plan", "plan", "plan")
 		}
@@ -207,8 +291,15 @@ func anyEvent(t *rapid.T, c *Core, world int) Event {
 		return Heard{Rank: rank}
 	case "fail":
 		return Fail{Rank: rank, Peer: rapid.IntRange(-1, world).Draw(t, "peer"), Text: "x"}
+	case "trouble":
+		return Fail{
+			Rank: rank, Peer: rapid.IntRange(-1, world).Draw(t, "peer"), Text: "x", Group: "a", Calls: anyCalls(t, world),
+			Kind: rapid.SampledFrom([]Kind{Failed, Overdue, Mismatch}).Draw(t, "trouble"),
+		}
+	case "state":
+		return State{Rank: rank, Calls: anyCalls(t, world)}
 	case "done":
-		return Done{Rank: rank}
+		return Done{Rank: rank, Calls: anyCalls(t, world)}
 	case "lost":
 		return Lost{Rank: rank, Text: "x"}
 	case "exit":

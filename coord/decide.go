@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/gangline/gangline/coord/verdict"
 )
 
 func (c *Core) join(now time.Duration, ev Hello) ([]Action, string) {
@@ -68,7 +70,7 @@ func (c *Core) begin(actions []Action) ([]Action, string) {
 		more, why := c.abort(&AbortError{Rank: c.differs(), Kind: Mismatch, Text: text})
 		return append(actions, more...), why
 	}
-	c.phase = Running
+	c.phase, c.started = Running, c.last
 	return append(actions, Start{Members: c.Members()}),
 		fmt.Sprintf("generation %d starts: all %d ranks joined with plan %s", c.cfg.Generation, c.cfg.World, digestWord(c.members[0].Digest))
 }
@@ -138,6 +140,9 @@ func (c *Core) fail(now time.Duration, ev Fail) ([]Action, string) {
 		return nil, c.late(cause.Text)
 	}
 	c.members[ev.Rank].heard = now
+	if ev.Group != "" {
+		return c.accuse(now, ev, cause)
+	}
 	if ev.Peer < 0 || ev.Peer >= c.cfg.World || ev.Peer == ev.Rank {
 		return c.abort(cause)
 	}
@@ -155,14 +160,26 @@ func (c *Core) finish(now time.Duration, ev Done) ([]Action, string) {
 			Text: fmt.Sprintf("%s broke the protocol: done while %s, done before: %t", c.who(ev.Rank), c.phase, s.done),
 		})
 	}
-	s.heard, s.done, s.report = now, true, ev.Report
+	s.heard, s.done, s.report, s.calls = now, true, ev.Report, ev.Calls
 	c.done++
 	if c.done < c.cfg.World {
-		return nil, fmt.Sprintf("%s is done, %d of %d", c.who(ev.Rank), c.done, c.cfg.World)
+		return c.depart(now, ev)
 	}
 	c.phase = Ended
 	c.suspect = nil
 	return []Action{End{}}, fmt.Sprintf("generation %d ends: all %d ranks are done", c.cfg.Generation, c.cfg.World)
+}
+
+// depart tells the others that a rank is done, if there are calls that it will miss.
+func (c *Core) depart(now time.Duration, ev Done) ([]Action, string) {
+	why := fmt.Sprintf("%s is done, %d of %d", c.who(ev.Rank), c.done, c.cfg.World)
+	if c.trial != nil {
+		return c.settleIfAll(now, why)
+	}
+	if len(ev.Calls) == 0 {
+		return nil, why
+	}
+	return []Action{Left{Rank: ev.Rank, Calls: ev.Calls}}, why
 }
 
 func (c *Core) lose(now time.Duration, ev Lost) ([]Action, string) {
@@ -172,21 +189,36 @@ func (c *Core) lose(now time.Duration, ev Lost) ([]Action, string) {
 	if c.owns(ev.Rank) {
 		return nil, fmt.Sprintf("%s left after it failed", c.who(ev.Rank))
 	}
-	cause := &AbortError{Rank: ev.Rank, Kind: StreamLost, Text: fmt.Sprintf("%s was lost: %s", c.who(ev.Rank), ev.Text)}
+	cause := &AbortError{Rank: ev.Rank, Kind: StreamLost, Text: fmt.Sprintf("%s was lost: %s", c.who(ev.Rank), ev.Text), Missing: c.gone(now, ev.Rank, ev.Text)}
 	if c.cfg.LostGrace <= 0 {
 		return c.abort(cause)
 	}
 	return c.suspectUntil(suspicion{due: now + c.cfg.LostGrace, weight: weightStream, cause: cause, blames: NoRank})
 }
 
-func (c *Core) exit(ev Exited) ([]Action, string) {
+func (c *Core) exit(now time.Duration, ev Exited) ([]Action, string) {
 	if c.phase == Ended || c.members[ev.Rank].done {
 		return nil, ev.Text + ", after it was done or the generation was over"
 	}
 	if c.owns(ev.Rank) {
-		return c.abort(c.suspect.cause)
+		return c.abort(c.believed(now))
 	}
-	return c.abort(&AbortError{Rank: ev.Rank, Kind: ProcessExited, Text: ev.Text + " before it was done"})
+	return c.abort(&AbortError{
+		Rank: ev.Rank, Kind: ProcessExited, Text: ev.Text + " before it was done", Missing: c.gone(now, ev.Rank, ev.Text),
+	})
+}
+
+// gone lists a rank that is lost.
+func (c *Core) gone(now time.Duration, rank int, why string) []Absent {
+	return []Absent{{Rank: rank, Silent: now - c.members[rank].heard, Text: why}}
+}
+
+// believed is what the standing suspicion comes to.
+func (c *Core) believed(now time.Duration) *AbortError {
+	if c.suspect.tried {
+		return c.judge(now)
+	}
+	return c.suspect.cause
 }
 
 // owns says whether the standing suspicion is an error of rank's own: that says
@@ -205,7 +237,7 @@ func (c *Core) tick(now time.Duration) ([]Action, string) {
 			s.due = now + evidenceMoment
 			return nil, fmt.Sprintf("the tick came %v late: better evidence may still be unread", late)
 		}
-		return c.abort(s.cause)
+		return c.abort(c.believed(now))
 	}
 	if actions, why := c.silent(now); actions != nil {
 		return actions, why
@@ -254,8 +286,11 @@ func (c *Core) silent(now time.Duration) ([]Action, string) {
 	if worst == NoRank {
 		return nil, ""
 	}
-	return c.abort(&AbortError{Rank: worst, Kind: Silent, Text: fmt.Sprintf("%s was lost: silent for %v, the limit is %v",
-		c.who(worst), (now - c.members[worst].heard).Round(time.Millisecond), c.cfg.HeartbeatTimeout)})
+	return c.abort(&AbortError{
+		Rank: worst, Kind: Silent, Missing: c.gone(now, worst, "silent"),
+		Text: fmt.Sprintf("%s was lost: silent for %v, the limit is %v",
+			c.who(worst), (now - c.members[worst].heard).Round(time.Millisecond), c.cfg.HeartbeatTimeout),
+	})
 }
 
 func (c *Core) missing() *AbortError {
@@ -269,11 +304,15 @@ func (c *Core) missing() *AbortError {
 	if len(ranks) == 0 {
 		ranks, did = c.unplanned(), "joined but had no plan"
 	}
-	text := fmt.Sprintf("%s of %d %s within %v", nameRanks(ranks), c.cfg.World, did, c.cfg.JoinTimeout)
+	text := fmt.Sprintf("%s of %d %s within %v", verdict.Ranks(ranks), c.cfg.World, did, c.cfg.JoinTimeout)
 	if len(c.refusals) > 0 {
 		text += "; refused: " + strings.Join(c.refusals, "; ")
 	}
-	return &AbortError{Rank: ranks[0], Kind: Missing, Text: text}
+	e := &AbortError{Rank: ranks[0], Kind: Missing, Text: text}
+	for _, rank := range ranks {
+		e.Missing = append(e.Missing, Absent{Rank: rank, Silent: c.cfg.JoinTimeout, Text: did})
+	}
+	return e
 }
 
 // suspectUntil keeps the heavier suspicion, due at the earlier of both times. Of
@@ -298,7 +337,7 @@ func (c *Core) abort(cause *AbortError) ([]Action, string) {
 	if c.phase == Ended {
 		return nil, c.late(cause.Text)
 	}
-	c.phase, c.cause, c.suspect = Ended, cause, nil
+	c.phase, c.cause, c.suspect, c.trial = Ended, cause, nil, nil
 	return []Action{Abort{Cause: cause}}, fmt.Sprintf("generation %d is over: %s", c.cfg.Generation, cause.Text)
 }
 
@@ -330,31 +369,7 @@ func digestWord(digest string) string {
 
 func haveRanks(ranks []int) string {
 	if len(ranks) == 1 {
-		return nameRanks(ranks) + " has"
+		return verdict.Ranks(ranks) + " has"
 	}
-	return nameRanks(ranks) + " have"
-}
-
-// nameRanks writes ranks as people do, runs as "2 to 5".
-func nameRanks(ranks []int) string {
-	var parts []string
-	for i := 0; i < len(ranks); {
-		j := i
-		for j+1 < len(ranks) && ranks[j+1] == ranks[j]+1 {
-			j++
-		}
-		if j-i >= 2 {
-			parts = append(parts, fmt.Sprintf("%d to %d", ranks[i], ranks[j]))
-		} else {
-			for _, rank := range ranks[i : j+1] {
-				parts = append(parts, fmt.Sprint(rank))
-			}
-		}
-		i = j + 1
-	}
-	word := "rank "
-	if len(ranks) != 1 {
-		word = "ranks "
-	}
-	return word + strings.Join(parts, ", ")
+	return verdict.Ranks(ranks) + " have"
 }

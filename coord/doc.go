@@ -25,9 +25,19 @@
 // rank that never joined, plans that differ. No member of another generation
 // gets in, provided that every generation has its own token.
 //
+// # Calls of groups
+//
+// Ranks that do things together, in groups, give Join a function that says where
+// they stand, and report a call that is late, differs or lost a peer with
+// FailCall. The coordinator then asks all ranks where they stand, waits for that
+// as long as VerdictGrace at most, and gives one verdict to all: who never
+// arrived at which call, where it is instead and how long it has been silent, or
+// who does what where the others do something else. A rank that is done is told
+// of, with where it stood, so that nobody waits for it.
+//
 // # Inside
 //
-// Core decides and is pure: scripts in testdata replay it with every sentence.
+// Package verdict finds the cause in what the ranks say. Core decides and is pure: scripts in testdata replay it with every sentence.
 // Server and Session are thin shells around one gRPC stream a member. The
 // server also offers the standard health service (open to everybody) and
 // reflection (with the token). The token travels in clear text: put the

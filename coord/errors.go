@@ -35,12 +35,14 @@ const (
 	Silent
 	// Missing: a rank did not join in time.
 	Missing
-	// Mismatch: the ranks' plans differ. Trying again does not help.
+	// Mismatch: the ranks' plans differ, or their calls. Trying again does not help.
 	Mismatch
 	// Stopped: the coordinator's owner ended the generation.
 	Stopped
 	// CoordinatorLost: the member lost the coordinator.
 	CoordinatorLost
+	// Overdue: a call of a group did not end by its deadline.
+	Overdue
 )
 
 // String returns the kind's name.
@@ -62,6 +64,8 @@ func (k Kind) String() string {
 		return "stopped"
 	case CoordinatorLost:
 		return "coordinator lost"
+	case Overdue:
+		return "overdue"
 	}
 	return fmt.Sprintf("kind %d", uint8(k))
 }
@@ -74,6 +78,11 @@ type AbortError struct {
 	Kind Kind
 	// Text is a whole sentence that names the rank.
 	Text string
+	// Missing are the ranks that others waited for, ascending: lost, silent, or busy
+	// with something else.
+	Missing []Absent
+	// Differ are the ranks that, in a Mismatch of calls, did not do what most did.
+	Differ []int
 }
 
 // Error returns the sentence.

@@ -3,6 +3,7 @@ package coord
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,8 +56,8 @@ func planEvent(rank int, p *pb.Plan) Event {
 	return Plan{Rank: rank, Digest: digest}
 }
 
-func failMessage(text string, peer int) *pb.MemberMessage {
-	fail := &pb.Fail{Text: clip(text)}
+func failMessage(text string, peer int, t Trouble) *pb.MemberMessage {
+	fail := &pb.Fail{Text: clip(text), Kind: int32(t.Kind), Group: t.Group, Calls: callsMessage(t.Calls)}
 	if peer != NoRank {
 		rank := int32(peer)
 		fail.Peer = &rank
@@ -65,7 +66,10 @@ func failMessage(text string, peer int) *pb.MemberMessage {
 }
 
 func failEvent(rank int, f *pb.Fail) Fail {
-	ev := Fail{Rank: rank, Peer: NoRank, Text: clip(f.GetText())}
+	ev := Fail{Rank: rank, Peer: NoRank, Text: clip(f.GetText()), Kind: Failed, Group: clip(f.GetGroup()), Calls: callsOf(f.GetCalls())}
+	if k := Kind(f.GetKind()); k == Overdue || k == Mismatch {
+		ev.Kind = k
+	}
 	if f.Peer != nil {
 		ev.Peer = int(f.GetPeer())
 	}
@@ -80,8 +84,82 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "?")
 }
 
-func doneMessage(report []byte) *pb.MemberMessage {
-	return &pb.MemberMessage{Kind: &pb.MemberMessage_Done{Done: &pb.Done{Report: report}}}
+func doneMessage(report []byte, calls []Call) *pb.MemberMessage {
+	return &pb.MemberMessage{Kind: &pb.MemberMessage_Done{Done: &pb.Done{Report: report, Calls: callsMessage(calls)}}}
+}
+
+func stateMessage(calls []Call) *pb.MemberMessage {
+	return &pb.MemberMessage{Kind: &pb.MemberMessage_State{State: &pb.State{Calls: callsMessage(calls)}}}
+}
+
+// callsMessage tells of at most MaxCalls groups: those with an open call first,
+// since these are what others may wait for.
+func callsMessage(calls []Call) []*pb.Call {
+	if len(calls) > MaxCalls {
+		calls = slices.Clone(calls)
+		slices.SortStableFunc(calls, func(a, b Call) int {
+			switch {
+			case a.Open == b.Open:
+				return 0
+			case a.Open:
+				return -1
+			}
+			return 1
+		})
+		calls = calls[:MaxCalls]
+	}
+	out := make([]*pb.Call, len(calls))
+	for i, c := range calls {
+		out[i] = &pb.Call{
+			Group: clipWord(c.Group), Members: ranksMessage(c.Members), Sequence: c.Sequence, Open: c.Open,
+			What: clipWord(c.What), SinceNanos: int64(c.Since), Waits: ranksMessage(c.Waits), Waited: c.Waited,
+		}
+	}
+	return out
+}
+
+func callsOf(calls []*pb.Call) []Call {
+	out := make([]Call, min(len(calls), MaxCalls))
+	for i := range out {
+		c := calls[i]
+		out[i] = Call{
+			Group: clipWord(c.GetGroup()), Members: ranksOf(c.GetMembers()), Sequence: c.GetSequence(), Open: c.GetOpen(),
+			What: clipWord(c.GetWhat()), Since: time.Duration(c.GetSinceNanos()), Waits: ranksOf(c.GetWaits()), Waited: c.GetWaited(),
+		}
+	}
+	return out
+}
+
+func ranksMessage(ranks []int) []int32 {
+	out := make([]int32, len(ranks))
+	for i, r := range ranks {
+		out[i] = int32(r)
+	}
+	return out
+}
+
+func ranksOf(ranks []int32) []int {
+	out := make([]int, min(len(ranks), MaxWorld))
+	for i := range out {
+		out[i] = int(ranks[i])
+	}
+	return out
+}
+
+// clipWord makes a word fit to be sent.
+func clipWord(word string) string {
+	if len(word) > maxWord {
+		word = word[:maxWord-4] + " ..."
+	}
+	return strings.ToValidUTF8(word, "?")
+}
+
+func askMessage() *pb.CoordinatorMessage {
+	return &pb.CoordinatorMessage{Kind: &pb.CoordinatorMessage_Ask{Ask: &pb.Ask{}}}
+}
+
+func leftMessage(l Left) *pb.CoordinatorMessage {
+	return &pb.CoordinatorMessage{Kind: &pb.CoordinatorMessage_Left{Left: &pb.Left{Rank: int32(l.Rank), Calls: callsMessage(l.Calls)}}}
 }
 
 func pingMessage(unixNanos int64) *pb.MemberMessage {
@@ -136,13 +214,21 @@ func peersOf(s *pb.Start) []Peer {
 }
 
 func abortMessage(cause *AbortError) *pb.CoordinatorMessage {
+	missing := make([]*pb.Absent, len(cause.Missing))
+	for i, m := range cause.Missing {
+		missing[i] = &pb.Absent{Rank: int32(m.Rank), SilentNanos: int64(m.Silent), Text: clip(m.Text)}
+	}
 	return &pb.CoordinatorMessage{Kind: &pb.CoordinatorMessage_Abort{Abort: &pb.Abort{
-		Rank: int32(cause.Rank), Kind: int32(cause.Kind), Text: cause.Text,
+		Rank: int32(cause.Rank), Kind: int32(cause.Kind), Text: cause.Text, Missing: missing, Differ: ranksMessage(cause.Differ),
 	}}}
 }
 
 func abortOf(a *pb.Abort) *AbortError {
-	return &AbortError{Rank: int(a.GetRank()), Kind: Kind(a.GetKind()), Text: a.GetText()}
+	e := &AbortError{Rank: int(a.GetRank()), Kind: Kind(a.GetKind()), Text: a.GetText(), Differ: ranksOf(a.GetDiffer())}
+	for _, m := range a.GetMissing() {
+		e.Missing = append(e.Missing, Absent{Rank: int(m.GetRank()), Silent: time.Duration(m.GetSilentNanos()), Text: m.GetText()})
+	}
+	return e
 }
 
 func endMessage() *pb.CoordinatorMessage {

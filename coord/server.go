@@ -108,8 +108,10 @@ type Server struct {
 	mu        sync.Mutex
 	core      *Core
 	streams   map[int]*memberStream
+	departed  []*pb.CoordinatorMessage // who is done, in order
 	strangers int
 
+	started   chan struct{} // closed when the generation runs
 	ended     chan struct{} // closed when the core is in phase Ended
 	kick      chan struct{} // the deadline may have changed
 	stop      chan struct{}
@@ -147,6 +149,7 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 		start:   time.Now(),
 		streams: make(map[int]*memberStream),
 		health:  health.NewServer(),
+		started: make(chan struct{}),
 		ended:   make(chan struct{}),
 		kick:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
@@ -174,6 +177,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 	return nil
 }
+
+// Started is closed when all ranks have joined and the generation runs.
+func (s *Server) Started() <-chan struct{} { return s.started }
 
 // Wait returns when the generation is over: nil if all ranks are done, an
 // *AbortError that names the rank if not. If ctx ends first, it returns the
@@ -277,7 +283,12 @@ func (s *Server) step(event Event, st *memberStream) (refused string) {
 			s.streams[a.Rank].control <- noteMessage(a.Note)
 		case Start:
 			s.broadcast(startMessage(a.Members))
+			close(s.started)
 			s.health.SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
+		case Ask:
+			s.broadcast(askMessage())
+		case Left:
+			s.part(a)
 		case Abort:
 			s.broadcast(abortMessage(a.Cause))
 			close(s.ended)
@@ -295,12 +306,34 @@ func (s *Server) step(event Event, st *memberStream) (refused string) {
 	return refused
 }
 
-// broadcast never blocks: a stream takes at most Accepted, Note, Start and one of
+// broadcast never blocks: a stream takes at most Accepted, Note, Start, Ask and one of
 // Abort and End, and control has room for all.
 func (s *Server) broadcast(m *pb.CoordinatorMessage) {
 	for _, st := range s.streams {
 		st.control <- m
 	}
+}
+
+// part lets every stream tell that a rank is done, when it comes to it: of these
+// there may be as many as ranks.
+func (s *Server) part(l Left) {
+	s.departed = append(s.departed, leftMessage(l))
+	for _, st := range s.streams {
+		select {
+		case st.parted <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// nextDeparted returns the i-th rank that is done, nil if there are not so many.
+func (s *Server) nextDeparted(i int) *pb.CoordinatorMessage {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i >= len(s.departed) {
+		return nil
+	}
+	return s.departed[i]
 }
 
 func (s *Server) log(event Event, actions []Action, why string) {
@@ -329,6 +362,8 @@ type memberStream struct {
 	rank    int
 	control chan *pb.CoordinatorMessage
 	pongs   chan *pb.CoordinatorMessage
+	parted  chan struct{} // there are more of Server.departed
+	told    int           // of them, to this member
 }
 
 // Join serves one member's stream; it implements the generated interface.
@@ -342,8 +377,9 @@ func (s *Server) Join(stream pb.Coordinator_JoinServer) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	st := &memberStream{
-		control: make(chan *pb.CoordinatorMessage, 4),
+		control: make(chan *pb.CoordinatorMessage, 5),
 		pongs:   make(chan *pb.CoordinatorMessage, 1),
+		parted:  make(chan struct{}, 1),
 	}
 	if reason := s.step(hello, st); reason != "" {
 		return status.Error(codes.FailedPrecondition, reason)
@@ -355,11 +391,11 @@ func (s *Server) Join(stream pb.Coordinator_JoinServer) error {
 		defer close(lost)
 		s.read(stream, st)
 	})
-	return st.write(stream, lost)
+	return st.write(stream, s, lost)
 }
 
 // write sends to the member until the generation is over or the stream is lost.
-func (st *memberStream) write(stream pb.Coordinator_JoinServer, lost <-chan struct{}) error {
+func (st *memberStream) write(stream pb.Coordinator_JoinServer, s *Server, lost <-chan struct{}) error {
 	for {
 		var m *pb.CoordinatorMessage
 		select {
@@ -368,6 +404,15 @@ func (st *memberStream) write(stream pb.Coordinator_JoinServer, lost <-chan stru
 			select {
 			case m = <-st.control:
 			case m = <-st.pongs:
+			case <-st.parted:
+				if m = s.nextDeparted(st.told); m == nil {
+					continue
+				}
+				st.told++
+				select { // there may be more
+				case st.parted <- struct{}{}:
+				default:
+				}
 			case <-lost:
 				return nil
 			}
@@ -406,7 +451,9 @@ func (s *Server) read(stream pb.Coordinator_JoinServer, st *memberStream) {
 		case *pb.MemberMessage_Fail:
 			s.step(failEvent(st.rank, k.Fail), nil)
 		case *pb.MemberMessage_Done:
-			s.step(Done{Rank: st.rank, Report: k.Done.GetReport()}, nil)
+			s.step(Done{Rank: st.rank, Report: k.Done.GetReport(), Calls: callsOf(k.Done.GetCalls())}, nil)
+		case *pb.MemberMessage_State:
+			s.step(State{Rank: st.rank, Calls: callsOf(k.State.GetCalls())}, nil)
 		default:
 			s.step(Fail{Rank: st.rank, Peer: NoRank, Text: "it sent a message that the coordinator does not know"}, nil)
 		}

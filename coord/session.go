@@ -14,7 +14,7 @@ func (s *Session) receive() {
 	for {
 		m, err := s.stream.Recv()
 		if err != nil {
-			s.finish(explain(s.cfg.Address, err))
+			s.finish(s.explain(err))
 			return
 		}
 		s.mu.Lock()
@@ -29,6 +29,15 @@ func (s *Session) receive() {
 			s.begin(k.Start)
 		case *pb.CoordinatorMessage_Pong:
 			s.pong(k.Pong)
+		case *pb.CoordinatorMessage_Ask:
+			select {
+			case s.asked <- struct{}{}:
+			default:
+			}
+		case *pb.CoordinatorMessage_Left:
+			if rank := int(k.Left.GetRank()); s.cfg.OnLeft != nil && rank != s.cfg.Rank {
+				s.cfg.OnLeft(rank, callsOf(k.Left.GetCalls()))
+			}
 		case *pb.CoordinatorMessage_Abort:
 			s.finish(abortOf(k.Abort))
 			return
@@ -117,6 +126,8 @@ func (s *Session) send() {
 			m = pingMessage(s.clock.now())
 		case <-s.news:
 			m = s.takeProgress()
+		case <-s.asked:
+			m = stateMessage(s.calls())
 		case m = <-s.out:
 			if p := s.takeProgress(); p != nil && s.stream.Send(p) != nil {
 				return
@@ -155,8 +166,7 @@ func (s *Session) coordinatorLives(now time.Time, heldUp bool) bool {
 	if limit == 0 || silent <= limit {
 		return true
 	}
-	s.finish(&AbortError{Rank: NoRank, Kind: CoordinatorLost, Text: fmt.Sprintf(
-		"the coordinator at %s was lost: silent for %v, the limit is %v", s.cfg.Address, silent.Round(time.Millisecond), limit)})
+	s.finish(s.coordinatorLost(fmt.Sprintf("silent for %v, the limit is %v", silent.Round(time.Millisecond), limit), silent))
 	return false
 }
 

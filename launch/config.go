@@ -50,6 +50,8 @@ type Config struct {
 	// Stderr takes what ranks write to stderr and stdout, line by line, behind
 	// the rank's name. nil discards it.
 	Stderr io.Writer
+	// Stdout takes what they write to stdout, if that shall go elsewhere.
+	Stdout io.Writer
 	// Logger takes what is decided, with reasons; nil discards it.
 	Logger *slog.Logger
 	// Address is where the coordinator listens; empty means 127.0.0.1:0.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/transport/sock"
@@ -25,11 +26,16 @@ const (
 type Place struct {
 	Rank  int
 	World int
-	// Address is host:port of the coordinator.
+	// Address is host:port of the coordinator, or "unix:" and the path of a socket.
 	Address string
 	Token   string
+	// Private is a directory in which the ranks of one host find address and token:
+	// see Meet. It is empty where both are known.
+	Private string
 	// Attempt counts restarts.
 	Attempt int
+	// Hosted says that the launcher runs the coordinator; if not, rank 0 does.
+	Hosted bool
 	// Source names who set rank and world: gangline, Open MPI, Slurm, environment.
 	Source string
 }
@@ -50,6 +56,12 @@ type launcher struct {
 	source, rank, world string
 	// mark, if named, must be set besides for the launcher to be recognised.
 	mark string
+	// job names variables that together name the job on its host.
+	job []string
+	// local is the number of ranks on this host, nodes the number of hosts.
+	local, nodes string
+	// dir is a directory that the launcher keeps for the job on each host.
+	dir string
 }
 
 // launchers in the order in which they are asked. Open MPI comes before Slurm:
@@ -57,57 +69,55 @@ type launcher struct {
 func launchers() []launcher {
 	return []launcher{
 		{source: "gangline", rank: EnvRank, world: EnvWorld},
-		{source: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", world: "OMPI_COMM_WORLD_SIZE"},
-		{source: "Slurm", rank: "SLURM_PROCID", world: "SLURM_NTASKS", mark: "SLURM_JOB_ID"},
-		{source: "environment", rank: "RANK", world: "WORLD_SIZE"},
+		{
+			source: "Open MPI", rank: "OMPI_COMM_WORLD_RANK", world: "OMPI_COMM_WORLD_SIZE",
+			job: []string{"PMIX_NAMESPACE", "OMPI_MCA_orte_hnp_uri"}, local: "OMPI_COMM_WORLD_LOCAL_SIZE",
+			dir: "OMPI_MCA_orte_jobfam_session_dir",
+		},
+		{
+			source: "Slurm", rank: "SLURM_PROCID", world: "SLURM_NTASKS", mark: "SLURM_JOB_ID",
+			job: []string{"SLURM_JOB_ID", "SLURM_STEP_ID"}, nodes: "SLURM_STEP_NUM_NODES",
+		},
+		{source: "environment", rank: "RANK", world: "WORLD_SIZE", local: "LOCAL_WORLD_SIZE"},
 	}
 }
 
 // FromEnv returns the place that the environment gives this process; false if it
 // gives none. lookup is os.LookupEnv. An empty variable counts as unset.
 //
-// Address and token always come from GANGLINE_ADDRESS and GANGLINE_TOKEN; only
-// RANK and WORLD_SIZE may come with MASTER_ADDR and MASTER_PORT instead of an
-// address. To be inside a Slurm or MPI allocation without an address is not to
-// join. Whatever is set by half or makes no sense is an error that names the
-// variable: a rank that silently trains alone is worse than one that stops.
+// The coordinator is at GANGLINE_ADDRESS, or else at MASTER_ADDR and MASTER_PORT.
+// Without either, ranks that Open MPI or srun started on one host meet in a private
+// directory; on several hosts that is an error. A batch script of Slurm is no place,
+// nor is a single rank without an address: of that, what is known is returned. The token is GANGLINE_TOKEN; where all
+// ranks are certainly on this host, it may be missing, since they meet in private.
+//
+// Whatever is set by half or makes no sense is an error that names the variable: a
+// rank that silently trains alone is worse than one that stops.
 func FromEnv(lookup func(string) (string, bool)) (Place, bool, error) {
 	get := func(name string) string {
 		value, _ := lookup(name)
 		return value
 	}
 	l, found := choose(get)
-	address, token := get(EnvAddress), get(EnvToken)
-	master := get("MASTER_ADDR") != "" || get("MASTER_PORT") != ""
-	switch {
-	case address != "" && !found:
-		return Place{}, false, fmt.Errorf("%s is set, but %s is not, and no launcher has set a rank", EnvAddress, EnvRank)
-	case address == "" && token != "" && l.source != "environment":
-		return Place{}, false, fmt.Errorf("%s is set, but %s is not", EnvToken, EnvAddress)
-	case !found && master:
-		return Place{}, false, fmt.Errorf("MASTER_ADDR or MASTER_PORT is set, but RANK is not")
-	case !found:
-		return Place{}, false, nil
-	case address == "" && l.source != "gangline" && l.source != "environment":
+	if !found {
+		return Place{}, false, orphaned(get)
+	}
+	address, err := addressOf(get, l)
+	if err != nil {
+		return Place{}, false, err
+	}
+	if address == "" && l.batch(get) {
 		return Place{}, false, nil
 	}
-	p := Place{Source: l.source, Address: address, Token: token}
-	var err error
+	p := Place{Source: l.source, Address: address, Token: get(EnvToken), Hosted: l.source == "gangline" && get(EnvParent) != ""}
 	if p.Rank, p.World, err = l.numbers(get); err != nil {
 		return Place{}, false, err
 	}
-	if address == "" && l.source == "environment" {
-		if p.Address, err = masterAddress(get); err != nil {
-			return Place{}, false, err
-		}
-	} else if err := checkAddress(EnvAddress, address); err != nil {
+	if address == "" && p.World == 1 {
+		return p, false, nil
+	}
+	if err := l.meet(get, &p); err != nil {
 		return Place{}, false, err
-	}
-	if token == "" {
-		return Place{}, false, fmt.Errorf("%s is not set: rank %d cannot show that it belongs to the job", EnvToken, p.Rank)
-	}
-	if len(token) < sock.MinToken {
-		return Place{}, false, fmt.Errorf("%s has %d bytes, want at least %d: a secret that all ranks share", EnvToken, len(token), sock.MinToken)
 	}
 	if text := get(EnvAttempt); text != "" {
 		if p.Attempt, err = number(EnvAttempt, text, 0, 1<<20); err != nil {
@@ -115,6 +125,75 @@ func FromEnv(lookup func(string) (string, bool)) (Place, bool, error) {
 		}
 	}
 	return p, true, nil
+}
+
+// orphaned says what is set in vain where nobody has set a rank.
+func orphaned(get func(string) string) error {
+	switch {
+	case get(EnvAddress) != "":
+		return fmt.Errorf("%s is set, but %s is not, and no launcher has set a rank", EnvAddress, EnvRank)
+	case get(EnvToken) != "":
+		return fmt.Errorf("%s is set, but %s is not", EnvToken, EnvAddress)
+	case get("MASTER_ADDR") != "" || get("MASTER_PORT") != "":
+		return fmt.Errorf("MASTER_ADDR or MASTER_PORT is set, but RANK is not")
+	}
+	return nil
+}
+
+// addressOf returns where the coordinator is said to be, "" if nowhere.
+func addressOf(get func(string) string, l launcher) (string, error) {
+	if address := get(EnvAddress); address != "" {
+		return address, checkAddress(EnvAddress, address)
+	}
+	if get("MASTER_ADDR") != "" || get("MASTER_PORT") != "" {
+		return masterAddress(get)
+	}
+	switch {
+	case get(EnvToken) != "" && l.source != "environment":
+		return "", fmt.Errorf("%s is set, but %s is not", EnvToken, EnvAddress)
+	case l.source == "gangline":
+		return "", fmt.Errorf("%s is set, but %s is not", EnvRank, EnvAddress)
+	case l.source == "environment":
+		return masterAddress(get)
+	}
+	return "", nil
+}
+
+// batch says whether this is a batch script of Slurm, which sees a rank like a
+// task of srun, and not one: srun alone tells of a step.
+func (l launcher) batch(get func(string) string) bool {
+	return l.source == "Slurm" && get(l.nodes) == ""
+}
+
+// meet finds out how the ranks show each other that they belong together: by a
+// token, or in private on one host.
+func (l launcher) meet(get func(string) string, p *Place) error {
+	one := l.oneHost(get, p)
+	switch {
+	case p.Token != "" && len(p.Token) < sock.MinToken:
+		return fmt.Errorf("%s has %d bytes, want at least %d: a secret that all ranks share", EnvToken, len(p.Token), sock.MinToken)
+	case p.Token != "":
+		return nil
+	case p.Hosted || p.Address != "" && !one:
+		return fmt.Errorf("%s is not set: rank %d cannot show that it belongs to the job (only ranks that are all on one host need none)", EnvToken, p.Rank)
+	case !one:
+		return fmt.Errorf("%s has started %d ranks, not all of them on this host: set MASTER_ADDR and MASTER_PORT (or %s=host:port) to where rank 0 shall coordinate, and %s to a secret",
+			l.source, p.World, EnvAddress, EnvToken)
+	}
+	name := []string{l.source, p.Address}
+	for _, variable := range l.job {
+		name = append(name, get(variable))
+	}
+	p.Private = privateDir(get, get(l.dir), strings.Join(name, "\n"))
+	return nil
+}
+
+// oneHost says whether all ranks are certainly on this host.
+func (l launcher) oneHost(get func(string) string, p *Place) bool {
+	if p.OneHost() {
+		return true
+	}
+	return l.local != "" && get(l.local) == strconv.Itoa(p.World) || l.nodes != "" && get(l.nodes) == "1"
 }
 
 // choose returns the first launcher that has set something.

@@ -14,11 +14,17 @@ func TestFromEnv(t *testing.T) {
 	place := func(rank, world int, address, source string) Place {
 		return Place{Rank: rank, World: world, Address: address, Token: "ssssssss", Source: source}
 	}
+	private := func(rank, world int, address, source string) Place {
+		return Place{Rank: rank, World: world, Address: address, Private: "some", Source: source}
+	}
+	const slurm = "SLURM_JOB_ID=9 SLURM_STEP_ID=1 SLURM_PROCID=3 SLURM_NTASKS=8"
 	for _, tc := range []struct {
 		name string
 		env  string
 		want Place // the zero place: not a join
 		err  string
+		// alone: what is known is no place.
+		alone bool
 	}{
 		{name: "nothing"},
 		{name: "ours", env: ours, want: place(1, 4, "h:70", "gangline")},
@@ -48,13 +54,30 @@ func TestFromEnv(t *testing.T) {
 		{name: "half slurm", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "SLURM_PROCID is set, but SLURM_NTASKS is not"},
 		{name: "slurm without token", env: "SLURM_JOB_ID=9 SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70", err: "GANGLINE_TOKEN is not set"},
 		{name: "not a slurm job", env: "SLURM_PROCID=3 SLURM_NTASKS=8 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "GANGLINE_ADDRESS is set, but GANGLINE_RANK is not"},
-		{name: "mpi without address", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3"},
+		{name: "slurm step on one host", env: slurm + " SLURM_STEP_NUM_NODES=1", want: private(3, 8, "", "Slurm")},
+		{name: "slurm step on two hosts", env: slurm + " SLURM_STEP_NUM_NODES=2", err: "Slurm has started 8 ranks, not all of them on this host: set MASTER_ADDR and MASTER_PORT (or GANGLINE_ADDRESS=host:port)"},
+		{name: "slurm step on two hosts with master", env: slurm + " SLURM_STEP_NUM_NODES=2 MASTER_ADDR=h MASTER_PORT=70 GANGLINE_TOKEN=ssssssss", want: place(3, 8, "h:70", "Slurm")},
+		{name: "slurm step on two hosts with master without token", env: slurm + " SLURM_STEP_NUM_NODES=2 MASTER_ADDR=h MASTER_PORT=70", err: "GANGLINE_TOKEN is not set"},
+		{name: "slurm step of one", env: "SLURM_JOB_ID=9 SLURM_STEP_ID=1 SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_STEP_NUM_NODES=1", want: Place{World: 1, Source: "Slurm"}, alone: true},
+		{name: "mpi on who knows where", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3", err: "Open MPI has started 3 ranks, not all of them on this host"},
+		{name: "mpi on two hosts", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_SIZE=2", err: "set MASTER_ADDR and MASTER_PORT"},
+		{name: "mpi on one host", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_SIZE=3", want: private(2, 3, "", "Open MPI")},
+		{name: "mpi of one", env: "OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_SIZE=1", want: Place{World: 1, Source: "Open MPI"}, alone: true},
+		{name: "mpi with master", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 MASTER_ADDR=h MASTER_PORT=70 GANGLINE_TOKEN=ssssssss", want: place(2, 3, "h:70", "Open MPI")},
 		{name: "mpi", env: "OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", want: place(2, 3, "h:70", "Open MPI")},
 		{name: "mpi in a slurm script", env: "SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=3 OMPI_COMM_WORLD_RANK=2 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", want: place(2, 3, "h:70", "Open MPI")},
 		{name: "mpi rank too high", env: "OMPI_COMM_WORLD_RANK=3 OMPI_COMM_WORLD_SIZE=3 GANGLINE_ADDRESS=h:70 GANGLINE_TOKEN=ssssssss", err: "OMPI_COMM_WORLD_RANK"},
 
 		{name: "plain", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500 GANGLINE_TOKEN=ssssssss", want: place(1, 2, "h:29500", "environment")},
 		{name: "plain with our address", env: "RANK=1 WORLD_SIZE=2 GANGLINE_ADDRESS=g:70 GANGLINE_TOKEN=ssssssss", want: place(1, 2, "g:70", "environment")},
+		{name: "plain on this host", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500", want: private(1, 2, "127.0.0.1:29500", "environment")},
+		{name: "plain on localhost", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=29500", want: private(1, 2, "localhost:29500", "environment")},
+		{name: "plain, all local", env: "RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500", want: private(1, 2, "h:29500", "environment")},
+		{name: "plain, some local", env: "RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1 MASTER_ADDR=h MASTER_PORT=29500", err: "GANGLINE_TOKEN is not set"},
+		{name: "plain on this host with a token", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 GANGLINE_TOKEN=ssssssss", want: place(1, 2, "127.0.0.1:29500", "environment")},
+		{name: "ours on this host", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=127.0.0.1:70", want: private(1, 4, "127.0.0.1:70", "gangline")},
+		{name: "launched on this host without token", env: "GANGLINE_RANK=1 GANGLINE_WORLD_SIZE=4 GANGLINE_ADDRESS=127.0.0.1:70 GANGLINE_PARENT=9", err: "GANGLINE_TOKEN is not set"},
+		{name: "launched", env: ours + " GANGLINE_PARENT=9", want: Place{Rank: 1, World: 4, Address: "h:70", Token: "ssssssss", Source: "gangline", Hosted: true}},
 		{name: "plain without token", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h MASTER_PORT=29500", err: "GANGLINE_TOKEN is not set"},
 		{name: "plain without world", env: "RANK=1 MASTER_ADDR=h MASTER_PORT=29500 GANGLINE_TOKEN=ssssssss", err: "RANK is set, but WORLD_SIZE is not"},
 		{name: "plain without port", env: "RANK=1 WORLD_SIZE=2 MASTER_ADDR=h GANGLINE_TOKEN=ssssssss", err: "MASTER_ADDR is set, but MASTER_PORT is not"},
@@ -71,13 +94,41 @@ func TestFromEnv(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || ok != (tc.want != Place{}) {
+			if err != nil || ok != (tc.want != Place{} && !tc.alone) {
 				t.Fatalf("got %+v, %t, %v", got, ok, err)
+			}
+			if got.Private != "" {
+				got.Private = "some"
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestPrivateName is that ranks of one job meet in one place, and those of others
+// elsewhere.
+func TestPrivateName(t *testing.T) {
+	at := func(env string) string {
+		p, ok, err := FromEnv(lookupIn(strings.Fields(env + " TMPDIR=/t OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_LOCAL_SIZE=3")))
+		if err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		return p.Private
+	}
+	zero := at("PMIX_NAMESPACE=1 OMPI_COMM_WORLD_RANK=0")
+	if one := at("PMIX_NAMESPACE=1 OMPI_COMM_WORLD_RANK=1"); one != zero {
+		t.Errorf("ranks 0 and 1 meet in %s and %s", zero, one)
+	}
+	if other := at("PMIX_NAMESPACE=2 OMPI_COMM_WORLD_RANK=0"); other == zero {
+		t.Errorf("two jobs meet in %s", zero)
+	}
+	if kept := at("PMIX_NAMESPACE=1 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_orte_jobfam_session_dir=/t/ompi"); !strings.HasPrefix(kept, "/t/ompi/") {
+		t.Errorf("the place is %s, not in the launcher's directory", kept)
+	}
+	if long := at("PMIX_NAMESPACE=1 OMPI_COMM_WORLD_RANK=0 OMPI_MCA_orte_jobfam_session_dir=/t/" + strings.Repeat("x", 90)); !strings.HasPrefix(long, "/t/gangline-") {
+		t.Errorf("the place is %s, too long for a socket", long)
 	}
 }
 

@@ -19,7 +19,8 @@ type process struct {
 	rank   int
 	name   string
 	cmd    *exec.Cmd
-	output *lines
+	output *lines        // its stderr, or both
+	stdout *lines        // nil: output has it
 	cut    func() error  // its lifeline; nil before it was started
 	done   chan struct{} // closed when it has been waited for, or never started
 
@@ -31,7 +32,8 @@ type process struct {
 }
 
 // newProcess prepares the process of a place.
-func newProcess(cfg *Config, place Place, out *together) *process {
+// out takes its stderr, apart its stdout; nil: out takes both.
+func newProcess(cfg *Config, place Place, out, apart *together) *process {
 	p := &process{rank: place.Rank, name: cfg.Names(place.Rank), done: make(chan struct{})}
 	p.output = newLines(out, p.name)
 	p.cmd = exec.Command(cfg.Exe, cfg.Args(place.Rank, place.Attempt)...)
@@ -39,6 +41,10 @@ func newProcess(cfg *Config, place Place, out *together) *process {
 	p.cmd.Env = append(slices.Clip(cfg.Env), place.Environ()...)
 	p.cmd.Env = append(p.cmd.Env, EnvParent+"="+strconv.Itoa(os.Getpid()))
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
+	if apart != nil {
+		p.stdout = newLines(apart, p.name)
+		p.cmd.Stdout = p.stdout
+	}
 	p.cmd.WaitDelay = drainWait
 	p.cmd.SysProcAttr = attributes()
 	return p
@@ -84,6 +90,9 @@ func (p *process) wait() {
 	// The error repeats what the state says, or that drainWait was over.
 	_ = p.cmd.Wait()
 	p.output.flush()
+	if p.stdout != nil {
+		p.stdout.flush()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true

@@ -101,9 +101,13 @@ func (a *attempt) run(ctx context.Context) error {
 // prepare makes the processes, without starting them.
 func (a *attempt) prepare(address, token string) {
 	out := &together{w: a.cfg.Stderr}
+	var apart *together
+	if a.cfg.Stdout != nil {
+		apart = &together{w: a.cfg.Stdout}
+	}
 	for rank := range a.cfg.World {
 		place := Place{Rank: rank, World: a.cfg.World, Address: address, Token: token, Attempt: a.number}
-		a.processes = append(a.processes, newProcess(a.cfg, place, out))
+		a.processes = append(a.processes, newProcess(a.cfg, place, out, apart))
 	}
 }
 

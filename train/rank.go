@@ -2,14 +2,11 @@ package train
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/gangline/gangline/params"
@@ -20,6 +17,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/launch"
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
@@ -40,6 +38,8 @@ type Config struct {
 	Rank    int
 	// Address of the coordinator and the token that all ranks share.
 	Address, Token string
+	// Led says that rank 0 hosts the coordinator.
+	Led bool
 	// Attempt counts restarts; above 0, the run goes on from the newest
 	// checkpoint if there is one.
 	Attempt int
@@ -210,14 +210,14 @@ func (m *member) plan(c *coord.JoinConfig) (err error) {
 func (m *member) join(ctx context.Context) error {
 	cfg := &m.cfg
 	who := coord.JoinConfig{
-		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger,
+		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger, Led: cfg.Led,
 		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
 	}
 	if err := m.plan(&who); err != nil {
 		return err
 	}
 	generation := uint32(cfg.Attempt) + 1
-	address, err := dataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
+	address, err := launch.DataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
 	if err != nil {
 		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
 	}
@@ -319,27 +319,6 @@ func (m *member) close() {
 	if err := errors.Join(errs...); err != nil {
 		m.cfg.Logger.Debug("close", "rank", m.cfg.Rank, "error", err)
 	}
-}
-
-// dataAddress is where a rank listens for data. Over TCP that is the address from
-// which it reaches the coordinator: this host's own name may mean another one to
-// the others. Nothing is sent to find it.
-func dataAddress(ctx context.Context, network, coordinator string) (string, error) {
-	switch {
-	case network == "tcp":
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "udp", coordinator)
-		if err != nil {
-			return "", fmt.Errorf("no way to the coordinator at %s: %w", coordinator, err)
-		}
-		host, _, err := net.SplitHostPort(c.LocalAddr().String())
-		return net.JoinHostPort(host, "0"), errors.Join(err, c.Close())
-	case runtime.GOOS == "linux":
-		// Linux has unix sockets without a file, of which nothing is left behind,
-		// whoever is killed.
-		return "@gangline-" + rand.Text(), nil
-	}
-	return "", nil
 }
 
 // oneHost refuses unix sockets between hosts.

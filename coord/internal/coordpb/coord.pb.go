@@ -10,8 +10,10 @@
 // coordinator answers Accepted, or ends the stream with FAILED_PRECONDITION and
 // the reason. A member that follows has no plan yet: once rank 0 has joined it is
 // told rank 0's note, in Note, plans by it and answers with Plan. Start comes when
-// every rank has joined with a plan and all digests are equal. The stream ends with Abort or End; whatever ends it otherwise is the
-// loss of the member (to the coordinator) or of the coordinator (to the member).
+// every rank has joined with a plan and all digests are equal. When a member reports
+// a Fail from within a call, the coordinator sends Ask to all, and each answers with
+// State. The stream ends with Abort or End; whatever ends it otherwise is the loss of
+// the member (to the coordinator) or of the coordinator (to the member).
 
 package coordpb
 
@@ -40,6 +42,7 @@ type MemberMessage struct {
 	//	*MemberMessage_Fail
 	//	*MemberMessage_Done
 	//	*MemberMessage_Plan
+	//	*MemberMessage_State
 	Kind          isMemberMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -136,6 +139,15 @@ func (x *MemberMessage) GetPlan() *Plan {
 	return nil
 }
 
+func (x *MemberMessage) GetState() *State {
+	if x != nil {
+		if x, ok := x.Kind.(*MemberMessage_State); ok {
+			return x.State
+		}
+	}
+	return nil
+}
+
 type isMemberMessage_Kind interface {
 	isMemberMessage_Kind()
 }
@@ -164,6 +176,10 @@ type MemberMessage_Plan struct {
 	Plan *Plan `protobuf:"bytes,6,opt,name=plan,proto3,oneof"`
 }
 
+type MemberMessage_State struct {
+	State *State `protobuf:"bytes,7,opt,name=state,proto3,oneof"`
+}
+
 func (*MemberMessage_Hello) isMemberMessage_Kind() {}
 
 func (*MemberMessage_Ping) isMemberMessage_Kind() {}
@@ -176,6 +192,8 @@ func (*MemberMessage_Done) isMemberMessage_Kind() {}
 
 func (*MemberMessage_Plan) isMemberMessage_Kind() {}
 
+func (*MemberMessage_State) isMemberMessage_Kind() {}
+
 type CoordinatorMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -186,6 +204,8 @@ type CoordinatorMessage struct {
 	//	*CoordinatorMessage_Abort
 	//	*CoordinatorMessage_End
 	//	*CoordinatorMessage_Note
+	//	*CoordinatorMessage_Ask
+	//	*CoordinatorMessage_Left
 	Kind          isCoordinatorMessage_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -282,6 +302,24 @@ func (x *CoordinatorMessage) GetNote() *Note {
 	return nil
 }
 
+func (x *CoordinatorMessage) GetAsk() *Ask {
+	if x != nil {
+		if x, ok := x.Kind.(*CoordinatorMessage_Ask); ok {
+			return x.Ask
+		}
+	}
+	return nil
+}
+
+func (x *CoordinatorMessage) GetLeft() *Left {
+	if x != nil {
+		if x, ok := x.Kind.(*CoordinatorMessage_Left); ok {
+			return x.Left
+		}
+	}
+	return nil
+}
+
 type isCoordinatorMessage_Kind interface {
 	isCoordinatorMessage_Kind()
 }
@@ -310,6 +348,14 @@ type CoordinatorMessage_Note struct {
 	Note *Note `protobuf:"bytes,6,opt,name=note,proto3,oneof"`
 }
 
+type CoordinatorMessage_Ask struct {
+	Ask *Ask `protobuf:"bytes,7,opt,name=ask,proto3,oneof"`
+}
+
+type CoordinatorMessage_Left struct {
+	Left *Left `protobuf:"bytes,8,opt,name=left,proto3,oneof"`
+}
+
 func (*CoordinatorMessage_Accepted) isCoordinatorMessage_Kind() {}
 
 func (*CoordinatorMessage_Pong) isCoordinatorMessage_Kind() {}
@@ -321,6 +367,10 @@ func (*CoordinatorMessage_Abort) isCoordinatorMessage_Kind() {}
 func (*CoordinatorMessage_End) isCoordinatorMessage_Kind() {}
 
 func (*CoordinatorMessage_Note) isCoordinatorMessage_Kind() {}
+
+func (*CoordinatorMessage_Ask) isCoordinatorMessage_Kind() {}
+
+func (*CoordinatorMessage_Left) isCoordinatorMessage_Kind() {}
 
 // Hello says who joins.
 type Hello struct {
@@ -630,7 +680,13 @@ type Fail struct {
 	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
 	// peer is the rank whose loss may be the cause of this error; absent if the
 	// member holds itself to be the cause.
-	Peer          *int32 `protobuf:"varint,2,opt,name=peer,proto3,oneof" json:"peer,omitempty"`
+	Peer *int32 `protobuf:"varint,2,opt,name=peer,proto3,oneof" json:"peer,omitempty"`
+	// kind is 0, or what kind of trouble a call is in.
+	Kind int32 `protobuf:"varint,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	// group is that of the call in trouble; empty: no call is.
+	Group string `protobuf:"bytes,4,opt,name=group,proto3" json:"group,omitempty"`
+	// calls are as in State.
+	Calls         []*Call `protobuf:"bytes,5,rep,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -679,17 +735,185 @@ func (x *Fail) GetPeer() int32 {
 	return 0
 }
 
+func (x *Fail) GetKind() int32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *Fail) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Fail) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+// Call is where a member stands in one group of ranks.
+type Call struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Group         string                 `protobuf:"bytes,1,opt,name=group,proto3" json:"group,omitempty"` // its name, the same on all members
+	Members       []int32                `protobuf:"varint,2,rep,packed,name=members,proto3" json:"members,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`                       // of the call it is in, or of the last one; 0: none yet
+	Open          bool                   `protobuf:"varint,4,opt,name=open,proto3" json:"open,omitempty"`                               // it is in that call
+	What          string                 `protobuf:"bytes,5,opt,name=what,proto3" json:"what,omitempty"`                                // what the members must agree on
+	SinceNanos    int64                  `protobuf:"varint,6,opt,name=since_nanos,json=sinceNanos,proto3" json:"since_nanos,omitempty"` // how long ago it began, or ended
+	Waits         []int32                `protobuf:"varint,7,rep,packed,name=waits,proto3" json:"waits,omitempty"`                      // whom it waits for
+	Waited        bool                   `protobuf:"varint,8,opt,name=waited,proto3" json:"waited,omitempty"`                           // the member does nothing else until the call ends
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Call) Reset() {
+	*x = Call{}
+	mi := &file_coord_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Call) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Call) ProtoMessage() {}
+
+func (x *Call) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Call.ProtoReflect.Descriptor instead.
+func (*Call) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Call) GetGroup() string {
+	if x != nil {
+		return x.Group
+	}
+	return ""
+}
+
+func (x *Call) GetMembers() []int32 {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+func (x *Call) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Call) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *Call) GetWhat() string {
+	if x != nil {
+		return x.What
+	}
+	return ""
+}
+
+func (x *Call) GetSinceNanos() int64 {
+	if x != nil {
+		return x.SinceNanos
+	}
+	return 0
+}
+
+func (x *Call) GetWaits() []int32 {
+	if x != nil {
+		return x.Waits
+	}
+	return nil
+}
+
+func (x *Call) GetWaited() bool {
+	if x != nil {
+		return x.Waited
+	}
+	return false
+}
+
+// State answers Ask.
+type State struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*Call                `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *State) Reset() {
+	*x = State{}
+	mi := &file_coord_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *State) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*State) ProtoMessage() {}
+
+func (x *State) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use State.ProtoReflect.Descriptor instead.
+func (*State) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *State) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
 // Done reports that the member has nothing left to do.
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Report        []byte                 `protobuf:"bytes,1,opt,name=report,proto3" json:"report,omitempty"`
+	Calls         []*Call                `protobuf:"bytes,2,rep,name=calls,proto3" json:"calls,omitempty"` // as in State
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_coord_proto_msgTypes[7]
+	mi := &file_coord_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +925,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[7]
+	mi := &file_coord_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,12 +938,19 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{7}
+	return file_coord_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Done) GetReport() []byte {
 	if x != nil {
 		return x.Report
+	}
+	return nil
+}
+
+func (x *Done) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
 	}
 	return nil
 }
@@ -735,7 +966,7 @@ type Accepted struct {
 
 func (x *Accepted) Reset() {
 	*x = Accepted{}
-	mi := &file_coord_proto_msgTypes[8]
+	mi := &file_coord_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +978,7 @@ func (x *Accepted) String() string {
 func (*Accepted) ProtoMessage() {}
 
 func (x *Accepted) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[8]
+	mi := &file_coord_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +991,7 @@ func (x *Accepted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accepted.ProtoReflect.Descriptor instead.
 func (*Accepted) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{8}
+	return file_coord_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Accepted) GetGeneration() uint64 {
@@ -787,7 +1018,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_coord_proto_msgTypes[9]
+	mi := &file_coord_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -799,7 +1030,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[9]
+	mi := &file_coord_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -812,7 +1043,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{9}
+	return file_coord_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Pong) GetMemberUnixNanos() int64 {
@@ -839,7 +1070,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_coord_proto_msgTypes[10]
+	mi := &file_coord_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +1082,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[10]
+	mi := &file_coord_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1095,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{10}
+	return file_coord_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Note) GetNote() []byte {
@@ -884,7 +1115,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_coord_proto_msgTypes[11]
+	mi := &file_coord_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -896,7 +1127,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[11]
+	mi := &file_coord_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -909,7 +1140,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{11}
+	return file_coord_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Start) GetPeers() []*Peer {
@@ -933,7 +1164,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_coord_proto_msgTypes[12]
+	mi := &file_coord_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1176,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[12]
+	mi := &file_coord_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1189,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{12}
+	return file_coord_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Peer) GetRank() int32 {
@@ -1009,13 +1240,15 @@ type Abort struct {
 	Rank          int32                  `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
 	Kind          int32                  `protobuf:"varint,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Missing       []*Absent              `protobuf:"bytes,4,rep,name=missing,proto3" json:"missing,omitempty"`
+	Differ        []int32                `protobuf:"varint,5,rep,packed,name=differ,proto3" json:"differ,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_coord_proto_msgTypes[13]
+	mi := &file_coord_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1260,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[13]
+	mi := &file_coord_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1273,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{13}
+	return file_coord_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Abort) GetRank() int32 {
@@ -1064,6 +1297,171 @@ func (x *Abort) GetText() string {
 	return ""
 }
 
+func (x *Abort) GetMissing() []*Absent {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+func (x *Abort) GetDiffer() []int32 {
+	if x != nil {
+		return x.Differ
+	}
+	return nil
+}
+
+// Absent is a rank that others waited for in vain.
+type Absent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rank          int32                  `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	SilentNanos   int64                  `protobuf:"varint,2,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Absent) Reset() {
+	*x = Absent{}
+	mi := &file_coord_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Absent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Absent) ProtoMessage() {}
+
+func (x *Absent) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Absent.ProtoReflect.Descriptor instead.
+func (*Absent) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Absent) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Absent) GetSilentNanos() int64 {
+	if x != nil {
+		return x.SilentNanos
+	}
+	return 0
+}
+
+func (x *Absent) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Ask asks where a member stands.
+type Ask struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ask) Reset() {
+	*x = Ask{}
+	mi := &file_coord_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ask) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ask) ProtoMessage() {}
+
+func (x *Ask) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ask.ProtoReflect.Descriptor instead.
+func (*Ask) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{17}
+}
+
+// Left says that a rank is done, and where it stood.
+type Left struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rank          int32                  `protobuf:"varint,1,opt,name=rank,proto3" json:"rank,omitempty"`
+	Calls         []*Call                `protobuf:"bytes,2,rep,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Left) Reset() {
+	*x = Left{}
+	mi := &file_coord_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Left) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Left) ProtoMessage() {}
+
+func (x *Left) ProtoReflect() protoreflect.Message {
+	mi := &file_coord_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Left.ProtoReflect.Descriptor instead.
+func (*Left) Descriptor() ([]byte, []int) {
+	return file_coord_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Left) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *Left) GetCalls() []*Call {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
 // End says that every rank is done.
 type End struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1073,7 +1471,7 @@ type End struct {
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_coord_proto_msgTypes[14]
+	mi := &file_coord_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1483,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_coord_proto_msgTypes[14]
+	mi := &file_coord_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,29 +1496,32 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_coord_proto_rawDescGZIP(), []int{14}
+	return file_coord_proto_rawDescGZIP(), []int{19}
 }
 
 var File_coord_proto protoreflect.FileDescriptor
 
 const file_coord_proto_rawDesc = "" +
 	"\n" +
-	"\vcoord.proto\x12\x11gangline.coord.v1\"\xc0\x02\n" +
+	"\vcoord.proto\x12\x11gangline.coord.v1\"\xf2\x02\n" +
 	"\rMemberMessage\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.gangline.coord.v1.HelloH\x00R\x05hello\x12-\n" +
 	"\x04ping\x18\x02 \x01(\v2\x17.gangline.coord.v1.PingH\x00R\x04ping\x129\n" +
 	"\bprogress\x18\x03 \x01(\v2\x1b.gangline.coord.v1.ProgressH\x00R\bprogress\x12-\n" +
 	"\x04fail\x18\x04 \x01(\v2\x17.gangline.coord.v1.FailH\x00R\x04fail\x12-\n" +
 	"\x04done\x18\x05 \x01(\v2\x17.gangline.coord.v1.DoneH\x00R\x04done\x12-\n" +
-	"\x04plan\x18\x06 \x01(\v2\x17.gangline.coord.v1.PlanH\x00R\x04planB\x06\n" +
-	"\x04kind\"\xc5\x02\n" +
+	"\x04plan\x18\x06 \x01(\v2\x17.gangline.coord.v1.PlanH\x00R\x04plan\x120\n" +
+	"\x05state\x18\a \x01(\v2\x18.gangline.coord.v1.StateH\x00R\x05stateB\x06\n" +
+	"\x04kind\"\xa0\x03\n" +
 	"\x12CoordinatorMessage\x129\n" +
 	"\baccepted\x18\x01 \x01(\v2\x1b.gangline.coord.v1.AcceptedH\x00R\baccepted\x12-\n" +
 	"\x04pong\x18\x02 \x01(\v2\x17.gangline.coord.v1.PongH\x00R\x04pong\x120\n" +
 	"\x05start\x18\x03 \x01(\v2\x18.gangline.coord.v1.StartH\x00R\x05start\x120\n" +
 	"\x05abort\x18\x04 \x01(\v2\x18.gangline.coord.v1.AbortH\x00R\x05abort\x12*\n" +
 	"\x03end\x18\x05 \x01(\v2\x16.gangline.coord.v1.EndH\x00R\x03end\x12-\n" +
-	"\x04note\x18\x06 \x01(\v2\x17.gangline.coord.v1.NoteH\x00R\x04noteB\x06\n" +
+	"\x04note\x18\x06 \x01(\v2\x17.gangline.coord.v1.NoteH\x00R\x04note\x12*\n" +
+	"\x03ask\x18\a \x01(\v2\x16.gangline.coord.v1.AskH\x00R\x03ask\x12-\n" +
+	"\x04left\x18\b \x01(\v2\x17.gangline.coord.v1.LeftH\x00R\x04leftB\x06\n" +
 	"\x04kind\"\xf1\x01\n" +
 	"\x05Hello\x12\x1b\n" +
 	"\tmember_id\x18\x01 \x01(\tR\bmemberId\x12\x12\n" +
@@ -1146,13 +1547,29 @@ const file_coord_proto_rawDesc = "" +
 	"\x06metric\x18\x04 \x01(\x01R\x06metric\x12.\n" +
 	"\x13examples_per_second\x18\x05 \x01(\x01R\x11examplesPerSecond\x12\x14\n" +
 	"\x05total\x18\x06 \x01(\x03R\x05total\x12(\n" +
-	"\x10bytes_per_second\x18\a \x01(\x01R\x0ebytesPerSecond\"<\n" +
+	"\x10bytes_per_second\x18\a \x01(\x01R\x0ebytesPerSecond\"\x95\x01\n" +
 	"\x04Fail\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x17\n" +
-	"\x04peer\x18\x02 \x01(\x05H\x00R\x04peer\x88\x01\x01B\a\n" +
-	"\x05_peer\"\x1e\n" +
+	"\x04peer\x18\x02 \x01(\x05H\x00R\x04peer\x88\x01\x01\x12\x12\n" +
+	"\x04kind\x18\x03 \x01(\x05R\x04kind\x12\x14\n" +
+	"\x05group\x18\x04 \x01(\tR\x05group\x12-\n" +
+	"\x05calls\x18\x05 \x03(\v2\x17.gangline.coord.v1.CallR\x05callsB\a\n" +
+	"\x05_peer\"\xc9\x01\n" +
+	"\x04Call\x12\x14\n" +
+	"\x05group\x18\x01 \x01(\tR\x05group\x12\x18\n" +
+	"\amembers\x18\x02 \x03(\x05R\amembers\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x12\n" +
+	"\x04open\x18\x04 \x01(\bR\x04open\x12\x12\n" +
+	"\x04what\x18\x05 \x01(\tR\x04what\x12\x1f\n" +
+	"\vsince_nanos\x18\x06 \x01(\x03R\n" +
+	"sinceNanos\x12\x14\n" +
+	"\x05waits\x18\a \x03(\x05R\x05waits\x12\x16\n" +
+	"\x06waited\x18\b \x01(\bR\x06waited\"6\n" +
+	"\x05State\x12-\n" +
+	"\x05calls\x18\x01 \x03(\v2\x17.gangline.coord.v1.CallR\x05calls\"M\n" +
 	"\x04Done\x12\x16\n" +
-	"\x06report\x18\x01 \x01(\fR\x06report\"^\n" +
+	"\x06report\x18\x01 \x01(\fR\x06report\x12-\n" +
+	"\x05calls\x18\x02 \x03(\v2\x17.gangline.coord.v1.CallR\x05calls\"^\n" +
 	"\bAccepted\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -1171,11 +1588,21 @@ const file_coord_proto_rawDesc = "" +
 	"\x04role\x18\x03 \x01(\tR\x04role\x12\x12\n" +
 	"\x04host\x18\x04 \x01(\tR\x04host\x12\x10\n" +
 	"\x03pid\x18\x05 \x01(\x03R\x03pid\x12!\n" +
-	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\"C\n" +
+	"\fdata_address\x18\x06 \x01(\tR\vdataAddress\"\x90\x01\n" +
 	"\x05Abort\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\x05R\x04kind\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x123\n" +
+	"\amissing\x18\x04 \x03(\v2\x19.gangline.coord.v1.AbsentR\amissing\x12\x16\n" +
+	"\x06differ\x18\x05 \x03(\x05R\x06differ\"S\n" +
+	"\x06Absent\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12!\n" +
+	"\fsilent_nanos\x18\x02 \x01(\x03R\vsilentNanos\x12\x12\n" +
 	"\x04text\x18\x03 \x01(\tR\x04text\"\x05\n" +
+	"\x03Ask\"I\n" +
+	"\x04Left\x12\x12\n" +
+	"\x04rank\x18\x01 \x01(\x05R\x04rank\x12-\n" +
+	"\x05calls\x18\x02 \x03(\v2\x17.gangline.coord.v1.CallR\x05calls\"\x05\n" +
 	"\x03End2b\n" +
 	"\vCoordinator\x12S\n" +
 	"\x04Join\x12 .gangline.coord.v1.MemberMessage\x1a%.gangline.coord.v1.CoordinatorMessage(\x010\x01B5Z3github.com/gangline/gangline/coord/internal/coordpbb\x06proto3"
@@ -1192,7 +1619,7 @@ func file_coord_proto_rawDescGZIP() []byte {
 	return file_coord_proto_rawDescData
 }
 
-var file_coord_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_coord_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_coord_proto_goTypes = []any{
 	(*MemberMessage)(nil),      // 0: gangline.coord.v1.MemberMessage
 	(*CoordinatorMessage)(nil), // 1: gangline.coord.v1.CoordinatorMessage
@@ -1201,36 +1628,49 @@ var file_coord_proto_goTypes = []any{
 	(*Ping)(nil),               // 4: gangline.coord.v1.Ping
 	(*Progress)(nil),           // 5: gangline.coord.v1.Progress
 	(*Fail)(nil),               // 6: gangline.coord.v1.Fail
-	(*Done)(nil),               // 7: gangline.coord.v1.Done
-	(*Accepted)(nil),           // 8: gangline.coord.v1.Accepted
-	(*Pong)(nil),               // 9: gangline.coord.v1.Pong
-	(*Note)(nil),               // 10: gangline.coord.v1.Note
-	(*Start)(nil),              // 11: gangline.coord.v1.Start
-	(*Peer)(nil),               // 12: gangline.coord.v1.Peer
-	(*Abort)(nil),              // 13: gangline.coord.v1.Abort
-	(*End)(nil),                // 14: gangline.coord.v1.End
+	(*Call)(nil),               // 7: gangline.coord.v1.Call
+	(*State)(nil),              // 8: gangline.coord.v1.State
+	(*Done)(nil),               // 9: gangline.coord.v1.Done
+	(*Accepted)(nil),           // 10: gangline.coord.v1.Accepted
+	(*Pong)(nil),               // 11: gangline.coord.v1.Pong
+	(*Note)(nil),               // 12: gangline.coord.v1.Note
+	(*Start)(nil),              // 13: gangline.coord.v1.Start
+	(*Peer)(nil),               // 14: gangline.coord.v1.Peer
+	(*Abort)(nil),              // 15: gangline.coord.v1.Abort
+	(*Absent)(nil),             // 16: gangline.coord.v1.Absent
+	(*Ask)(nil),                // 17: gangline.coord.v1.Ask
+	(*Left)(nil),               // 18: gangline.coord.v1.Left
+	(*End)(nil),                // 19: gangline.coord.v1.End
 }
 var file_coord_proto_depIdxs = []int32{
 	2,  // 0: gangline.coord.v1.MemberMessage.hello:type_name -> gangline.coord.v1.Hello
 	4,  // 1: gangline.coord.v1.MemberMessage.ping:type_name -> gangline.coord.v1.Ping
 	5,  // 2: gangline.coord.v1.MemberMessage.progress:type_name -> gangline.coord.v1.Progress
 	6,  // 3: gangline.coord.v1.MemberMessage.fail:type_name -> gangline.coord.v1.Fail
-	7,  // 4: gangline.coord.v1.MemberMessage.done:type_name -> gangline.coord.v1.Done
+	9,  // 4: gangline.coord.v1.MemberMessage.done:type_name -> gangline.coord.v1.Done
 	3,  // 5: gangline.coord.v1.MemberMessage.plan:type_name -> gangline.coord.v1.Plan
-	8,  // 6: gangline.coord.v1.CoordinatorMessage.accepted:type_name -> gangline.coord.v1.Accepted
-	9,  // 7: gangline.coord.v1.CoordinatorMessage.pong:type_name -> gangline.coord.v1.Pong
-	11, // 8: gangline.coord.v1.CoordinatorMessage.start:type_name -> gangline.coord.v1.Start
-	13, // 9: gangline.coord.v1.CoordinatorMessage.abort:type_name -> gangline.coord.v1.Abort
-	14, // 10: gangline.coord.v1.CoordinatorMessage.end:type_name -> gangline.coord.v1.End
-	10, // 11: gangline.coord.v1.CoordinatorMessage.note:type_name -> gangline.coord.v1.Note
-	12, // 12: gangline.coord.v1.Start.peers:type_name -> gangline.coord.v1.Peer
-	0,  // 13: gangline.coord.v1.Coordinator.Join:input_type -> gangline.coord.v1.MemberMessage
-	1,  // 14: gangline.coord.v1.Coordinator.Join:output_type -> gangline.coord.v1.CoordinatorMessage
-	14, // [14:15] is the sub-list for method output_type
-	13, // [13:14] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	8,  // 6: gangline.coord.v1.MemberMessage.state:type_name -> gangline.coord.v1.State
+	10, // 7: gangline.coord.v1.CoordinatorMessage.accepted:type_name -> gangline.coord.v1.Accepted
+	11, // 8: gangline.coord.v1.CoordinatorMessage.pong:type_name -> gangline.coord.v1.Pong
+	13, // 9: gangline.coord.v1.CoordinatorMessage.start:type_name -> gangline.coord.v1.Start
+	15, // 10: gangline.coord.v1.CoordinatorMessage.abort:type_name -> gangline.coord.v1.Abort
+	19, // 11: gangline.coord.v1.CoordinatorMessage.end:type_name -> gangline.coord.v1.End
+	12, // 12: gangline.coord.v1.CoordinatorMessage.note:type_name -> gangline.coord.v1.Note
+	17, // 13: gangline.coord.v1.CoordinatorMessage.ask:type_name -> gangline.coord.v1.Ask
+	18, // 14: gangline.coord.v1.CoordinatorMessage.left:type_name -> gangline.coord.v1.Left
+	7,  // 15: gangline.coord.v1.Fail.calls:type_name -> gangline.coord.v1.Call
+	7,  // 16: gangline.coord.v1.State.calls:type_name -> gangline.coord.v1.Call
+	7,  // 17: gangline.coord.v1.Done.calls:type_name -> gangline.coord.v1.Call
+	14, // 18: gangline.coord.v1.Start.peers:type_name -> gangline.coord.v1.Peer
+	16, // 19: gangline.coord.v1.Abort.missing:type_name -> gangline.coord.v1.Absent
+	7,  // 20: gangline.coord.v1.Left.calls:type_name -> gangline.coord.v1.Call
+	0,  // 21: gangline.coord.v1.Coordinator.Join:input_type -> gangline.coord.v1.MemberMessage
+	1,  // 22: gangline.coord.v1.Coordinator.Join:output_type -> gangline.coord.v1.CoordinatorMessage
+	22, // [22:23] is the sub-list for method output_type
+	21, // [21:22] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_coord_proto_init() }
@@ -1245,6 +1685,7 @@ func file_coord_proto_init() {
 		(*MemberMessage_Fail)(nil),
 		(*MemberMessage_Done)(nil),
 		(*MemberMessage_Plan)(nil),
+		(*MemberMessage_State)(nil),
 	}
 	file_coord_proto_msgTypes[1].OneofWrappers = []any{
 		(*CoordinatorMessage_Accepted)(nil),
@@ -1253,6 +1694,8 @@ func file_coord_proto_init() {
 		(*CoordinatorMessage_Abort)(nil),
 		(*CoordinatorMessage_End)(nil),
 		(*CoordinatorMessage_Note)(nil),
+		(*CoordinatorMessage_Ask)(nil),
+		(*CoordinatorMessage_Left)(nil),
 	}
 	file_coord_proto_msgTypes[6].OneofWrappers = []any{}
 	type x struct{}
@@ -1261,7 +1704,7 @@ func file_coord_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_coord_proto_rawDesc), len(file_coord_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

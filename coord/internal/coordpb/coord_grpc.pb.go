@@ -10,8 +10,10 @@
 // coordinator answers Accepted, or ends the stream with FAILED_PRECONDITION and
 // the reason. A member that follows has no plan yet: once rank 0 has joined it is
 // told rank 0's note, in Note, plans by it and answers with Plan. Start comes when
-// every rank has joined with a plan and all digests are equal. The stream ends with Abort or End; whatever ends it otherwise is the
-// loss of the member (to the coordinator) or of the coordinator (to the member).
+// every rank has joined with a plan and all digests are equal. When a member reports
+// a Fail from within a call, the coordinator sends Ask to all, and each answers with
+// State. The stream ends with Abort or End; whatever ends it otherwise is the loss of
+// the member (to the coordinator) or of the coordinator (to the member).
 
 package coordpb
 

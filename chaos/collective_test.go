@@ -1,0 +1,221 @@
+//go:build linux
+
+package chaos
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// roundsDefault is how many ranks a plain run of the tests hits.
+	roundsDefault = 24
+	// lifetime is how long a rank may take to say how it ended, on a busy machine.
+	lifetime = 30 * time.Second
+)
+
+// TestCollectiveFaults kills, stops, or cuts off any rank of a group in the middle of
+// its calls. Every rank that lives must return an error that names the right one, the
+// same text on all that can reach the coordinator, and leave nothing behind.
+func TestCollectiveFaults(t *testing.T) {
+	rounds := int(setting(t, "GANGLINE_CHAOS_ROUNDS", roundsDefault))
+	seed := setting(t, "GANGLINE_CHAOS_SEED", rand.Uint64())
+	t.Logf("GANGLINE_CHAOS_SEED=%d", seed)
+	took := map[string][]time.Duration{}
+	for i := range rounds {
+		if t.Failed() {
+			break
+		}
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		f := &fault{world: 3 + rng.IntN(2), kind: []string{"kill", "stop", "cut"}[i%3], deadline: 2 * time.Second}
+		f.victim = rng.IntN(f.world)
+		f.wait = time.Duration(rng.IntN(100_000)) * time.Microsecond
+		f.seed = rng.Uint64()
+		d := f.strike(t)
+		took[f.kind] = append(took[f.kind], d...)
+	}
+	for kind, all := range took {
+		slices.Sort(all)
+		t.Logf("%s: %d ranks had their error after: median %v, max %v", kind, len(all), all[len(all)/2], all[len(all)-1])
+	}
+}
+
+// fault is what happens to whom.
+type fault struct {
+	world, victim int
+	kind          string
+	wait          time.Duration
+	deadline      time.Duration
+	seed          uint64
+}
+
+// String describes it for a failure.
+func (f *fault) String() string {
+	return fmt.Sprintf("%s rank %d of %d after %v, seed %d", f.kind, f.victim, f.world, f.wait, f.seed)
+}
+
+// chaosRank is the process of a rank.
+type chaosRank struct {
+	cmd   *exec.Cmd
+	out   *bufio.Reader
+	errs  strings.Builder
+	said  chan ending // what it said, closed if it says no more
+	ready chan struct{}
+}
+
+// strike starts the ranks, lets the fault happen and judges what the others say. It
+// returns after what time each had its error.
+func (f *fault) strike(t *testing.T) []time.Duration {
+	t.Helper()
+	tmp := t.TempDir()
+	ranks := f.start(t, tmp)
+	defer func() {
+		for _, r := range ranks {
+			_ = r.cmd.Process.Kill() // it may have ended
+			_ = r.cmd.Wait()
+		}
+	}()
+	for i, r := range ranks {
+		select {
+		case <-r.ready:
+		case <-time.After(lifetime):
+			t.Fatalf("%v: rank %d did not begin: %s", f, i, r.errs.String())
+		}
+	}
+	time.Sleep(f.wait) // the moment is what is tried
+	struck := time.Now()
+	signal := map[string]syscall.Signal{"kill": syscall.SIGKILL, "stop": syscall.SIGSTOP, "cut": syscall.SIGUSR1}[f.kind]
+	if err := ranks[f.victim].cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	var ends []ending
+	for i, r := range ranks {
+		if i == f.victim && f.kind != "cut" {
+			continue
+		}
+		select {
+		case e, ok := <-r.said:
+			if !ok {
+				t.Errorf("%v: rank %d said nothing of its end: %s", f, i, r.errs.String())
+				continue
+			}
+			ends = append(ends, e)
+		case <-time.After(lifetime):
+			t.Errorf("%v: rank %d hangs: %s", f, i, r.errs.String())
+		}
+	}
+	if f.kind == "stop" { // what it left is its own
+		_ = ranks[f.victim].cmd.Process.Kill()
+		<-ranks[f.victim].said
+	}
+	f.judge(t, ends)
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("%v: left in the directory for temporary files: %v, %v", f, left, err)
+	}
+	var took []time.Duration
+	for _, e := range ends {
+		took = append(took, time.Unix(0, e.At).Sub(struck))
+	}
+	return took
+}
+
+// judge holds the errors against what happened.
+func (f *fault) judge(t *testing.T, ends []ending) {
+	t.Helper()
+	victim := fmt.Sprintf("rank %d", f.victim)
+	text := ""
+	for _, e := range ends {
+		if e.Left != "" {
+			t.Errorf("%v: rank %d left: %s", f, e.Rank, e.Left)
+		}
+		named := e.Blamed == f.victim || slices.Contains(e.Missing, f.victim)
+		if f.kind == "cut" { // a connection has two ends, both of which live
+			named = strings.Contains(e.Text, victim) || e.Rank == f.victim || f.victim == 0 && strings.Contains(e.Text, "the coordinator")
+		}
+		if !named {
+			t.Errorf("%v: rank %d blames rank %d, missing %v: %s", f, e.Rank, e.Blamed, e.Missing, e.Text)
+		}
+		// The deadline, and what a busy machine takes to run a process that is ready.
+		if e.Took > f.deadline+lifetime/6 {
+			t.Errorf("%v: rank %d returned after %v, its deadline was %v", f, e.Rank, e.Took, f.deadline)
+		}
+		if f.victim == 0 || e.Rank == f.victim { // who cannot reach the coordinator speaks for itself
+			continue
+		}
+		if text == "" {
+			text = e.Text
+		}
+		if e.Text != text {
+			t.Errorf("%v: ranks say different things:\n%s\n%s", f, text, e.Text)
+		}
+	}
+}
+
+// start starts the ranks as a shell would.
+func (f *fault) start(t *testing.T, tmp string) []*chaosRank {
+	t.Helper()
+	port := freePort(t)
+	var ranks []*chaosRank
+	for i := range f.world {
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &chaosRank{cmd: exec.Command(exe), said: make(chan ending, 1), ready: make(chan struct{})}
+		r.cmd.Env = append(environ(), "RANK="+strconv.Itoa(i), "WORLD_SIZE="+strconv.Itoa(f.world), "MASTER_ADDR=127.0.0.1",
+			"MASTER_PORT="+strconv.Itoa(port), "TMPDIR="+tmp, rankSeed+"="+strconv.FormatUint(f.seed, 10), rankDeadline+"="+f.deadline.String())
+		r.cmd.Stderr = &r.errs
+		r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		pipe, err := r.cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		r.out = bufio.NewReader(pipe)
+		go r.listen()
+		ranks = append(ranks, r)
+	}
+	return ranks
+}
+
+// listen reads what a rank says until it ends.
+func (r *chaosRank) listen() {
+	defer close(r.said)
+	line, err := r.out.ReadString('\n')
+	if err != nil || line != "ready\n" {
+		return
+	}
+	close(r.ready)
+	var e ending
+	if err := json.NewDecoder(r.out).Decode(&e); err == nil {
+		r.said <- e
+		_, _ = io.Copy(io.Discard, r.out)
+	} else if !errors.Is(err, io.EOF) {
+		r.said <- ending{Left: err.Error()}
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().(*net.TCPAddr).Port
+}
