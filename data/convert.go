@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/data/feature"
@@ -99,7 +98,7 @@ func writeSource(w *cache.Writer, src Source, specs []ColumnSpec) (shift uint, e
 	if err := src.Read([]int{0}, &b); err != nil {
 		return 0, err
 	}
-	each := int(pack(specs, &b).Bytes())
+	each := int(rows.PackBatch(specs, &b).Bytes())
 	shift = floorLog2(max(1, min(blockRowsMax, blockBytes/each)))
 	at := make([]int, 0, 1<<shift)
 	for lo := 0; lo < src.Rows(); lo += 1 << shift {
@@ -110,32 +109,10 @@ func writeSource(w *cache.Writer, src Source, specs []ColumnSpec) (shift uint, e
 		if err := src.Read(at, &b); err != nil {
 			return 0, err
 		}
-		block := pack(specs, &b)
+		block := rows.PackBatch(specs, &b)
 		if err := w.Add(specs, block.Slice(specs, 0, block.Rows)); err != nil {
 			return 0, err
 		}
 	}
 	return shift, nil
-}
-
-// pack makes a block of a batch.
-func pack(specs []ColumnSpec, b *Batch) *rows.Block {
-	block := &rows.Block{Rows: b.Rows, Columns: make([]rows.Packed, len(specs))}
-	for i := range specs {
-		from, to := &b.Columns[i], &block.Columns[i]
-		to.Values = from.Values
-		if specs[i].Kind == DenseColumn {
-			continue
-		}
-		to.IDs = make([]int32, len(from.IDs))
-		for j, id := range from.IDs {
-			to.IDs[j] = int32(min(id, math.MaxInt32))
-		}
-		if specs[i].PerRow == 0 {
-			for _, o := range from.Offsets {
-				to.Offsets = append(to.Offsets, int32(o))
-			}
-		}
-	}
-	return block
 }
