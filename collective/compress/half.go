@@ -77,7 +77,12 @@ func encodeBF16(dst []byte, src []float32, rest bool) int {
 	n := 2 * len(src)
 	for len(src) >= 4 {
 		s := src[:4:4]
-		a, b, c, d := toBF16(s[0]), toBF16(s[1]), toBF16(s[2]), toBF16(s[3])
+		a, b, c, d := math.Float32bits(s[0]), math.Float32bits(s[1]), math.Float32bits(s[2]), math.Float32bits(s[3])
+		if overNaN(a)|overNaN(b)|overNaN(c)|overNaN(d) == 0 {
+			a, b, c, d = roundBF16(a), roundBF16(b), roundBF16(c), roundBF16(d)
+		} else {
+			a, b, c, d = toBF16(s[0]), toBF16(s[1]), toBF16(s[2]), toBF16(s[3])
+		}
 		binary.LittleEndian.PutUint64(dst, uint64(a|b<<16)|uint64(c|d<<16)<<32)
 		if rest {
 			s[0] -= fromBF16(a)
@@ -97,13 +102,19 @@ func encodeBF16(dst []byte, src []float32, rest bool) int {
 	return n
 }
 
+// overNaN has the sign bit set if b is a NaN.
+func overNaN(b uint32) uint32 { return (b&^signBit + (signBit - infinity - 1)) & signBit }
+
+// roundBF16 rounds what is no NaN.
+func roundBF16(b uint32) uint32 { return (b + 0x7fff + b>>16&1) >> 16 }
+
 // toBF16 rounds; a NaN keeps its sign and the upper bits of its payload.
 func toBF16(x float32) uint32 {
 	b := math.Float32bits(x)
-	if b&^signBit > infinity {
+	if overNaN(b) != 0 {
 		return b>>16 | 0x40
 	}
-	return (b + 0x7fff + b>>16&1) >> 16
+	return roundBF16(b)
 }
 
 // fromBF16 is exact. Bits above the lower 16 are ignored.
@@ -155,18 +166,21 @@ func encodeF16(dst []byte, src []float32, rest bool) int {
 	n := 2 * len(src)
 	for len(src) >= 4 {
 		s := src[:4:4]
-		a, b, c, d := toF16(s[0]), toF16(s[1]), toF16(s[2]), toF16(s[3])
-		binary.LittleEndian.PutUint64(dst, uint64(a|b<<16)|uint64(c|d<<16)<<32)
+		// One after the other: together they would not fit the registers.
+		a := toF16(math.Float32bits(s[0])) | toF16(math.Float32bits(s[1]))<<16
+		binary.LittleEndian.PutUint32(dst, a)
+		b := toF16(math.Float32bits(s[2])) | toF16(math.Float32bits(s[3]))<<16
+		binary.LittleEndian.PutUint32(dst[4:], b)
 		if rest {
-			s[0] -= fromF16(a)
-			s[1] -= fromF16(b)
-			s[2] -= fromF16(c)
-			s[3] -= fromF16(d)
+			s[0] -= fromF16(a & 0xffff)
+			s[1] -= fromF16(a >> 16)
+			s[2] -= fromF16(b & 0xffff)
+			s[3] -= fromF16(b >> 16)
 		}
 		dst, src = dst[8:], src[4:]
 	}
 	for i, x := range src {
-		h := toF16(x)
+		h := toF16(math.Float32bits(x))
 		binary.LittleEndian.PutUint16(dst[2*i:], uint16(h))
 		if rest {
 			src[i] -= fromF16(h)
@@ -178,34 +192,23 @@ func encodeF16(dst []byte, src []float32, rest bool) int {
 // The bits of float32 where binary16 changes its form.
 const (
 	leastNormal = (127 - 14) << 23 // 2^-14
-	tooLarge    = (127 + 16) << 23 // 2^16: rounds to infinity, as do all from 65520 on
-	biasChange  = (127 - 15) << 23
+	tooLarge    = (127 + 16) << 23 // 2^16: becomes infinity, as do all from 65520 on
 )
 
-// toF16 rounds; a NaN keeps its sign and the upper bits of its payload.
-func toF16(x float32) uint32 {
-	b := math.Float32bits(x)
-	sign := b >> 16 & 0x8000
-	b &^= signBit
-	// One comparison for the normal range: what is below wraps around.
-	if b-leastNormal < tooLarge-leastNormal {
-		// A carry goes into the exponent, up to infinity.
-		return sign | (b-biasChange+0xfff+b>>13&1)>>13
+// toF16 rounds; a NaN keeps its sign only.
+//
+// Added to 2^(e+13), a number of exponent e is rounded by the addition to a multiple of
+// 2^(e-10), the last place of a binary16 of that exponent, and the sum's lower bits count
+// these places. Small numbers have the exponent -14.
+func toF16(b uint32) uint32 {
+	abs := min(b&^signBit, tooLarge)
+	exp := max(abs&infinity, leastNormal)
+	sum := math.Float32frombits(abs) + math.Float32frombits(exp+13<<23)
+	h := (exp-leastNormal)>>13 + math.Float32bits(sum) - (exp + 13<<23) // 1024 places are one more of the exponent
+	if b&^signBit > infinity {
+		h |= 0x200
 	}
-	return sign | rareF16(b)
-}
-
-// rareF16 is toF16 outside the normal range.
-func rareF16(b uint32) uint32 {
-	switch {
-	case b > infinity:
-		return 0x7e00 | b>>13&0x3ff
-	case b >= tooLarge:
-		return 0x7c00
-	}
-	// The last bit of 1/2 in float32 is 2^-24, that of the small values of binary16: the
-	// sum is rounded where they are.
-	return math.Float32bits(math.Float32frombits(b)+0.5) - math.Float32bits(0.5)
+	return b>>16&0x8000 | h
 }
 
 // fromF16 is exact. h has 16 bits.

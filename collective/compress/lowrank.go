@@ -189,13 +189,7 @@ func (l *LowRank) Finish(v []float32) (finite bool) {
 		for i := range m.Rows {
 			lo := m.Lo + i*m.Cols
 			row, rest := v[lo:lo+m.Cols], l.residual.next[lo:lo+m.Cols]
-			clear(row)
-			for k := range l.rank {
-				x := l.p[m.p+k*m.Rows+i]
-				q := m.q + k*m.Cols
-				addMultiple(row, l.q[q:q+m.Cols], x)
-				addMultiple(rest, l.own[q:q+m.Cols], -x)
-			}
+			l.expand(m, i, row, rest)
 		}
 		for k := range l.rank {
 			l.warmUp(m.q+k*m.Cols, m.q+(k+1)*m.Cols)
@@ -226,6 +220,24 @@ func (l *LowRank) warmUp(lo, hi int) {
 		if norm == 0 {
 			l.warm.next[i] = fresh(i)
 		}
+	}
+}
+
+// expand sets row i of the sum, and takes from the rest of this rank's row its part.
+func (l *LowRank) expand(m thin, i int, row, rest []float32) {
+	p := l.p[m.p+i:]
+	clear(row)
+	k := 0
+	for ; k+1 < l.rank; k += 2 {
+		q := m.q + k*m.Cols
+		x, y := p[k*m.Rows], p[(k+1)*m.Rows]
+		addTwo(row, l.q[q:q+2*m.Cols], x, y)
+		addTwo(rest, l.own[q:q+2*m.Cols], -x, -y)
+	}
+	if k < l.rank {
+		q := m.q + k*m.Cols
+		addMultiple(row, l.q[q:q+m.Cols], p[k*m.Rows])
+		addMultiple(rest, l.own[q:q+m.Cols], -p[k*m.Rows])
 	}
 }
 
@@ -341,6 +353,23 @@ func addMultiple(dst, src []float32, f float32) {
 	}
 	for i := range dst {
 		dst[i] += float32(f * src[i])
+	}
+}
+
+// addTwo is dst += f a + g b, from left to right, for a and b one behind the other.
+func addTwo(dst, ab []float32, f, g float32) {
+	n := len(dst)
+	a, b := ab[:n], ab[n:2*n]
+	for len(dst) >= 4 && len(a) >= 4 && len(b) >= 4 {
+		d, x, y := dst[:4:4], a[:4:4], b[:4:4]
+		d[0] = d[0] + float32(f*x[0]) + float32(g*y[0])
+		d[1] = d[1] + float32(f*x[1]) + float32(g*y[1])
+		d[2] = d[2] + float32(f*x[2]) + float32(g*y[2])
+		d[3] = d[3] + float32(f*x[3]) + float32(g*y[3])
+		dst, a, b = dst[4:], a[4:], b[4:]
+	}
+	for i := range dst {
+		dst[i] = dst[i] + float32(f*a[i]) + float32(g*b[i])
 	}
 }
 

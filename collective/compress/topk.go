@@ -23,10 +23,17 @@ import (
 // by Content and Address of Static Files", 1974.
 type TopK struct {
 	density float64
-	// counts are elements by 11 bits of their magnitude; two tables, so that equal
-	// neighbours do not wait for each other.
-	counts [2][1 << 11]uint32
+	// counts are elements by a digit of their magnitude.
+	counts [4 << headBits]uint32
+	// able are the elements that may be among the k, by place.
+	able []int
 }
+
+// A magnitude of 31 bits is sorted by its first 9 (the exponent and a bit), then by twice 11.
+const (
+	headBits = 9
+	tailBits = 11
+)
 
 // NewTopK checks the density, which must be in (0, 1].
 func NewTopK(density float64) (*TopK, error) {
@@ -66,7 +73,8 @@ func (t *TopK) layout(n int) places {
 // Bytes implements Codec: 4k + ceil(kl/8) + ceil((k + floor((n-1)/2^l))/8).
 func (t *TopK) Bytes(n int) int { return t.layout(n).end }
 
-// Encode implements Codec. It reads the vector four times at most.
+// Encode implements Codec. It reads the vector twice, and those elements again that are
+// half as large as the smallest of the k, or larger.
 func (t *TopK) Encode(dst []byte, src []float32) int { return t.encode(dst, src, false) }
 
 // EncodeRest implements Codec.
@@ -83,8 +91,8 @@ func (t *TopK) encode(dst []byte, src []float32, rest bool) int {
 	clear(high)
 	mask := 1<<p.low - 1
 	j := 0
-	for i, x := range src {
-		b := math.Float32bits(x)
+	for _, i := range t.able {
+		b := math.Float32bits(src[i])
 		if b&^signBit < least {
 			continue
 		}
@@ -108,54 +116,76 @@ func (t *TopK) encode(dst []byte, src []float32, rest bool) int {
 }
 
 // threshold finds the k-th largest magnitude, and how many elements of just this
-// magnitude are among the k: a radix selection by 11, 10 and 10 bits.
+// magnitude are among the k: a radix selection. It leaves all elements in able that are as
+// large, and some others.
 func (t *TopK) threshold(src []float32, k int) (least uint32, ties int) {
 	t.count(src)
-	d, k := t.find(k)
-	least = uint32(d) << 20
-	for _, shift := range []int{10, 0} {
-		clear(t.counts[0][:])
-		for _, x := range src {
-			b := math.Float32bits(x) &^ signBit
-			if b>>(shift+10) == least>>(shift+10) {
-				t.counts[0][b>>shift&0x3ff]++
+	head, left := t.find(1<<headBits, k)
+	least = uint32(head) << (2 * tailBits)
+	t.collect(src, least, k-left+int(t.counts[head]))
+	for _, shift := range []int{tailBits, 0} {
+		clear(t.counts[:])
+		for _, i := range t.able {
+			if b := math.Float32bits(src[i]) &^ signBit; b>>(shift+tailBits) == least>>(shift+tailBits) {
+				t.counts[b>>shift&(1<<tailBits-1)]++
 			}
 		}
-		clear(t.counts[1][:])
-		d, k = t.find(k)
-		least |= uint32(d) << shift
+		digit := 0
+		digit, left = t.find(1<<tailBits, left)
+		least |= uint32(digit) << shift
 	}
-	return least, k
+	return least, left
 }
 
-// count sorts the elements by the upper 11 bits of their magnitude.
+// count sorts the elements by the head of their magnitude, in four tables, so that equal
+// neighbours do not wait for each other.
 func (t *TopK) count(src []float32) {
-	t.counts = [2][1 << 11]uint32{}
-	even, odd := &t.counts[0], &t.counts[1]
+	const n, shift = 1 << headBits, 32 - headBits
+	clear(t.counts[:])
+	c := &t.counts
 	for len(src) >= 4 {
 		s := src[:4:4]
-		even[math.Float32bits(s[0])<<1>>21]++
-		odd[math.Float32bits(s[1])<<1>>21]++
-		even[math.Float32bits(s[2])<<1>>21]++
-		odd[math.Float32bits(s[3])<<1>>21]++
+		c[math.Float32bits(s[0])<<1>>shift]++
+		c[n+math.Float32bits(s[1])<<1>>shift]++
+		c[2*n+math.Float32bits(s[2])<<1>>shift]++
+		c[3*n+math.Float32bits(s[3])<<1>>shift]++
 		src = src[4:]
 	}
 	for _, x := range src {
-		even[math.Float32bits(x)<<1>>21]++
+		c[math.Float32bits(x)<<1>>shift]++
+	}
+	for i := range n {
+		c[i] += c[n+i] + c[2*n+i] + c[3*n+i]
 	}
 }
 
-// find returns the digit of the k-th largest element, and which of those with this
-// digit it is.
-func (t *TopK) find(k int) (digit, left int) {
-	for digit = len(t.counts[0]) - 1; digit > 0; digit-- {
-		c := int(t.counts[0][digit] + t.counts[1][digit])
+// find returns the digit, of those below n, of the k-th largest element, and which of those
+// with this digit it is.
+func (t *TopK) find(n, k int) (digit, left int) {
+	for digit = n - 1; digit > 0; digit-- {
+		c := int(t.counts[digit])
 		if c >= k {
 			break
 		}
 		k -= c
 	}
 	return digit, k
+}
+
+// collect finds the elements from a magnitude up, of which there are n.
+func (t *TopK) collect(src []float32, least uint32, n int) {
+	if cap(t.able) < n {
+		t.able = make([]int, n+n/4)
+	}
+	able := t.able[:n]
+	j := 0
+	for i, x := range src {
+		if math.Float32bits(x)&^signBit >= least {
+			able[j] = i
+			j++
+		}
+	}
+	t.able = able
 }
 
 // Decode implements Codec.
