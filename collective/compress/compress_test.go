@@ -371,6 +371,7 @@ func TestBadBytes(t *testing.T) {
 		"bit beyond the last":  {one, 3, cat(word(1), word(-1), []byte{8})},
 		"no place":             {top, 3, cat(word(1), []byte{0, 0})},
 		"too many places":      {top, 3, cat(word(1), []byte{0, 7})},
+		"one place more":       {top, 3, cat(word(1), []byte{0, 5})},
 		"place beyond":         {top, 3, cat(word(1), []byte{1, 2})},
 		"lower bits left":      {top, 3, cat(word(1), []byte{2, 1})},
 		"places not ascending": {top, 20, cat(word(1), word(1), []byte{1}, []byte{3})},
