@@ -1,6 +1,7 @@
 package compressed_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -226,4 +227,29 @@ func TestPowerSGDBytes(t *testing.T) {
 		}
 		w.close()
 	}
+}
+
+// Without a matrix that gains from it PowerSGD is the ring, to the bit.
+func TestPowerSGDWithoutMatrices(t *testing.T) {
+	const n = 3
+	w := newWorld(n, mem.Options{})
+	defer w.close()
+	must(t, w.each(func(i int) error {
+		s, err := compressed.NewPowerSGD(w.party(i), elems, 2, []compress.Matrix{{Rows: 3, Cols: 3}})
+		if err != nil {
+			return err
+		}
+		r, err := collective.NewRunner(w.party(i), collective.RingAllReduce(n), tensor.F32, elems)
+		if err != nil {
+			return err
+		}
+		got, want := vector(i, 0, elems), vector(i, 0, elems)
+		if err := errors.Join(s.Run(t.Context(), tensor.From(got, elems)), r.Run(t.Context(), tensor.From(want, elems))); err != nil {
+			return err
+		}
+		if !slices.Equal(got, want) || s.Bytes() != r.Bytes() {
+			return fmt.Errorf("another sum, or %d bytes where the ring moves %d", s.Bytes(), r.Bytes())
+		}
+		return nil
+	}))
 }
