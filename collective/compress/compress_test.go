@@ -214,6 +214,11 @@ func TestHalvesExhaustively(t *testing.T) {
 			}
 			return x[0]
 		}
+		for _, nan := range []uint32{0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff} {
+			if x := decode(encode(math.Float32frombits(nan))); x == x || math.Signbit(float64(x)) != (nan>>31 == 1) {
+				t.Fatalf("%v: NaN %#x is %v", f.codec, nan, x)
+			}
+		}
 		for h := range 1 << 16 {
 			x, h := decode(uint16(h)), uint16(h)
 			up := h & 0x7fff
@@ -278,7 +283,7 @@ func TestNotFiniteIsSeen(t *testing.T) {
 	for _, c := range codecs(t) {
 		for n := 1; n < 150; n += 7 {
 			for at := range n {
-				for _, bad := range [][]float32{{nan}, {inf}, {-inf}, {math.Float32frombits(0xff800001)}, {inf, -inf, nan, nan}} {
+				for _, bad := range [][]float32{{nan}, {inf}, {-inf}, {math.Float32frombits(0xff800001)}, {math.Float32frombits(0x7fffffff)}, {inf, -inf, nan, nan}} {
 					v := normal(source(uint64(n)), n)
 					for i, x := range bad {
 						v[(at+i*5)%n] = x
@@ -366,6 +371,8 @@ func TestBadBytes(t *testing.T) {
 		"-128 among eight":     {i8, 9, cat(word(1), []byte{1, 2, 0x80, 4, 5, 6, 7, 8, 9})},
 		"mean infinite":        {one, 1, cat(word(inf), word(0), []byte{0})},
 		"mean of negatives":    {one, 1, cat(word(1), word(1), []byte{0})},
+		"mean minus infinite":  {one, 1, cat(word(1), word(-inf), []byte{0})},
+		"the other NaN":        {one, 1, cat(word(1), word(math.Float32frombits(0x7fc00000)), []byte{0})},
 		"mean of positives":    {one, 1, cat(word(-1), word(-1), []byte{0})},
 		"one NaN":              {one, 1, cat(word(math.Float32frombits(0x7fc00000)), word(0), []byte{0})},
 		"bit beyond the last":  {one, 3, cat(word(1), word(-1), []byte{8})},

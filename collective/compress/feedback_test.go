@@ -124,6 +124,12 @@ func TestFeedbackKeepsAndReverts(t *testing.T) {
 		t.Error("reverted the step before the one in work")
 	}
 	f.Drop()
+	step(6)
+	f.Keep()
+	f.Drop() // as after a Restore: what was kept is of another life
+	if f.Revert() {
+		t.Error("reverted what was kept before a drop")
+	}
 	whole := make([]float32, n)
 	copy(one, f.Residual())
 	f.Add(whole, 0)
