@@ -24,6 +24,7 @@ func BenchmarkCodec(b *testing.B) {
 	v, sum := normal(source(1), n), make([]float32, n)
 	for _, c := range wide(b) {
 		enc := make([]byte, c.Bytes(n))
+		c.Encode(enc, v)
 		f := compress.NewFeedback(c, n)
 		run := func(name string, op func() error) {
 			b.Run(fmt.Sprintf("%v/%s", c, name), func(b *testing.B) {

@@ -289,7 +289,7 @@ const lost = 1e-5
 
 // orthonormalize makes the columns of length rows, one behind the other, orthonormal, by
 // Gram-Schmidt, twice for each column, which is enough (L. Giraud et al., 2005). A column
-// that depends on those before becomes zero, one that is not finite all NaN.
+// that depends on those before becomes zero; one that is not finite has NaN after it.
 func orthonormalize(p []float32, columns, rows int) {
 	for k := range columns {
 		c := p[k*rows : (k+1)*rows]
@@ -302,10 +302,7 @@ func orthonormalize(p []float32, columns, rows int) {
 		}
 		after := Norm(c)
 		factor := 1 / after
-		switch {
-		case math.IsNaN(after) || math.IsInf(after, 0):
-			factor = math.NaN()
-		case after <= lost*before:
+		if after <= lost*before { // or both are infinite: infinity times 0 is NaN
 			factor = 0
 		}
 		for i, x := range c {

@@ -50,7 +50,7 @@ func keepAll(ranks []*compress.LowRank) {
 func powerRanks(t *testing.T, n, rank int) (ranks []*compress.LowRank, matrices []compress.Matrix, elems int) {
 	t.Helper()
 	matrices = []compress.Matrix{{Lo: 200, Rows: 2, Cols: 2}, {Lo: 3, Rows: 13, Cols: 9}, {Lo: 210, Rows: 7, Cols: 30}}
-	elems = 420
+	elems = 425
 	for range n {
 		l, err := compress.NewLowRank(elems, rank, matrices)
 		if err != nil {
@@ -227,7 +227,7 @@ func TestLowRankOfLowRank(t *testing.T) {
 // What is not finite on one rank is seen on all, and leaves no trace; a step can be reverted.
 func TestLowRankNotFinite(t *testing.T) {
 	const n = 3
-	for _, at := range []int{0, 3, 50, 119, 300, 419} {
+	for _, at := range []int{0, 3, 50, 119, 300, 419, 424} {
 		for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), math.MaxFloat32} {
 			ranks, matrices, elems := powerRanks(t, n, 2)
 			r := source(uint64(at))
@@ -278,6 +278,45 @@ func TestLowRankNotFinite(t *testing.T) {
 	}
 }
 
+// Near the ends of what a float32 can say: a sum that is too large is seen, and of a matrix so
+// small that what a second column has left is rounding, nothing is counted twice.
+func TestLowRankAtTheEnds(t *testing.T) {
+	const rows, cols = 20, 30
+	layout := []compress.Matrix{{Rows: rows, Cols: cols}}
+	l, err := compress.NewLowRank(rows*cols, 1, layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]float32, rows*cols)
+	q := l.State().Warm
+	for i := range v {
+		v[i] = float32(math.Copysign(math.MaxFloat32, float64(q[i%cols])))
+	}
+	if powerStep([]*compress.LowRank{l}, [][]float32{v}) || compress.Finite(v) {
+		t.Error("factors that are too large are not seen")
+	}
+	for seed := range uint64(20) {
+		if l, err = compress.NewLowRank(rows*cols, 3, layout); err != nil {
+			t.Fatal(err)
+		}
+		r := source(seed)
+		a, b := normal(r, rows), normal(r, cols)
+		want := make([]float32, rows*cols)
+		for i := range want {
+			want[i] = a[i/cols] * b[i%cols] * 1e-37
+		}
+		v := slices.Clone(want)
+		if !powerStep([]*compress.LowRank{l}, [][]float32{v}) {
+			t.Fatal("not finite")
+		}
+		for i := range v {
+			if math.Abs(float64(v[i]-want[i])) > 1e-3*compress.Norm(want) {
+				t.Fatalf("seed %d: element %d is %v, want %v", seed, i, v[i], want[i])
+			}
+		}
+	}
+}
+
 // Residuals of three ranks go on to two, to five and to one, which gives them all out.
 func TestLowRankRestore(t *testing.T) {
 	ranks, _, elems := powerRanks(t, 3, 2)
@@ -295,6 +334,14 @@ func TestLowRankRestore(t *testing.T) {
 	want := total(states(ranks), elems)
 	for _, n := range []int{1, 2, 3, 5} {
 		others, _, _ := powerRanks(t, n, 2)
+		for range 2 { // another life
+			v := make([][]float32, n)
+			for i := range v {
+				v[i] = normal(r, elems)
+			}
+			powerStep(others, v)
+			keepAll(others)
+		}
 		for i, l := range others {
 			if err := l.Restore(i, n, states(ranks)); err != nil {
 				t.Fatal(err)
@@ -315,8 +362,8 @@ func TestLowRankRestore(t *testing.T) {
 				t.Error("not finite")
 			}
 			others[0].Keep()
-			if !slices.Equal(v, got) || compress.Norm(others[0].State().First) != 0 {
-				t.Error("a rank alone keeps residuals")
+			if s := others[0].State(); !slices.Equal(v, got) || compress.Norm(s.First) != 0 || !slices.Equal(s.Warm, ranks[0].State().Warm) {
+				t.Error("a rank alone keeps residuals, or forgets factors")
 			}
 		}
 	}
