@@ -46,7 +46,7 @@ func keepAll(ranks []*compress.LowRank) {
 }
 
 // powerRanks makes ranks of one layout: plain elements, a matrix, plain elements, a matrix too
-// small to gain, and one that ends the vector.
+// small to gain, one more that gains, and plain elements at the end.
 func powerRanks(t *testing.T, n, rank int) (ranks []*compress.LowRank, matrices []compress.Matrix, elems int) {
 	t.Helper()
 	matrices = []compress.Matrix{{Lo: 200, Rows: 2, Cols: 2}, {Lo: 3, Rows: 13, Cols: 9}, {Lo: 210, Rows: 7, Cols: 30}}
