@@ -53,12 +53,7 @@ func (s *PowerSGD) factor(v []float32) (factor, error) {
 
 // Bytes is what one Run moves, sent plus received: about 4(n-1)/n times the bytes of both
 // factors, which are 4r(rows+cols) of each matrix and 4 of each other element.
-func (s *PowerSGD) Bytes() int64 {
-	if len(s.Group) == 1 {
-		return 0
-	}
-	return s.p.run.Bytes() + s.q.run.Bytes()
-}
+func (s *PowerSGD) Bytes() int64 { return s.p.run.Bytes() + s.q.run.Bytes() }
 
 // Run sums t, an f32 tensor of elems elements, over the group in place: as that of
 // AllReduce.
