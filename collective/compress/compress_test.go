@@ -203,8 +203,13 @@ func TestHalvesExhaustively(t *testing.T) {
 		infinity uint16
 	}{{compress.F16{}, 0x7c00}, {compress.BF16{}, 0x7f80}} {
 		encode := func(x float32) uint16 {
-			var b [2]byte
-			f.codec.Encode(b[:], []float32{x})
+			var b [10]byte // four at once and one alone
+			f.codec.Encode(b[:], []float32{x, x, x, x, x})
+			for i := 2; i < len(b); i += 2 {
+				if b[i] != b[0] || b[i+1] != b[1] {
+					t.Fatalf("%v: %v five times is %x", f.codec, x, b)
+				}
+			}
 			return binary.LittleEndian.Uint16(b[:])
 		}
 		decode := func(h uint16) float32 {

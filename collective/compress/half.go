@@ -166,16 +166,18 @@ func encodeF16(dst []byte, src []float32, rest bool) int {
 	n := 2 * len(src)
 	for len(src) >= 4 {
 		s := src[:4:4]
-		// One after the other: together they would not fit the registers.
-		a := toF16(math.Float32bits(s[0])) | toF16(math.Float32bits(s[1]))<<16
-		binary.LittleEndian.PutUint32(dst, a)
-		b := toF16(math.Float32bits(s[2])) | toF16(math.Float32bits(s[3]))<<16
-		binary.LittleEndian.PutUint32(dst[4:], b)
+		a, b, c, d := math.Float32bits(s[0]), math.Float32bits(s[1]), math.Float32bits(s[2]), math.Float32bits(s[3])
+		if normalF16(a) && normalF16(b) && normalF16(c) && normalF16(d) {
+			a, b, c, d = roundF16(a), roundF16(b), roundF16(c), roundF16(d)
+		} else {
+			a, b, c, d = toF16(a), toF16(b), toF16(c), toF16(d)
+		}
+		binary.LittleEndian.PutUint64(dst, uint64(a|b<<16)|uint64(c|d<<16)<<32)
 		if rest {
-			s[0] -= fromF16(a & 0xffff)
-			s[1] -= fromF16(a >> 16)
-			s[2] -= fromF16(b & 0xffff)
-			s[3] -= fromF16(b >> 16)
+			s[0] -= fromF16(a)
+			s[1] -= fromF16(b)
+			s[2] -= fromF16(c)
+			s[3] -= fromF16(d)
 		}
 		dst, src = dst[8:], src[4:]
 	}
@@ -194,6 +196,14 @@ const (
 	leastNormal = (127 - 14) << 23 // 2^-14
 	tooLarge    = (127 + 16) << 23 // 2^16: becomes infinity, as do all from 65520 on
 )
+
+// normalF16 reports whether b becomes a normal number, or infinity by rounding.
+func normalF16(b uint32) bool { return b&^signBit-leastNormal < tooLarge-leastNormal }
+
+// roundF16 is toF16 of what normalF16 admits: a carry goes into the exponent.
+func roundF16(b uint32) uint32 {
+	return b>>16&0x8000 | (b&^signBit-(127-15)<<23+0xfff+b>>13&1)>>13
+}
 
 // toF16 rounds; a NaN keeps its sign only.
 //
