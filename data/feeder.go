@@ -53,6 +53,8 @@ type Feeder struct {
 	ahead       []int         // blocks of the next window
 	table       shuffle.Table // of the epoch
 	checked     bool          // all ids of the source are of their columns
+	inMemory    bool          // the source reads by rows.Read, which keeps count of ones
+	ones        ones
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
@@ -91,6 +93,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 	if s, ok := src.(interface{ checked() bool }); ok {
 		f.checked = s.checked()
 	}
+	_, f.inMemory = src.(*memory)
 	for _, in := range inputs {
 		if in.Part == partIndex {
 			if in.DType != tensor.I64 || in.Dims != 1 {
@@ -185,7 +188,11 @@ func (f *Feeder) lend(in *boundInput, t *tensor.Tensor) {
 		if in.DType == tensor.F32 {
 			t.Resize(in.room)
 			in.floats = t.F32()
-			f.batch.Columns[in.column].Values = in.floats[:0]
+			c := &f.batch.Columns[in.column]
+			c.Values = in.floats[:0]
+			if f.inMemory && in.Part == partWeights {
+				c.Ones = f.ones.of(in.floats)
+			}
 		}
 	case partOffsets:
 		t.Resize(in.room)
@@ -270,6 +277,10 @@ func (f *Feeder) feed(in *boundInput, t *tensor.Tensor) {
 		}
 	case partWeights:
 		in.putFloats(t, col.Values, len(col.Values))
+		if col.Ones != nil && !same(col.Values, in.floats) {
+			*col.Ones = 0 // what was read into other memory says nothing of the tensor's
+		}
+		col.Ones = nil
 	case partOffsets:
 		in.putInts(t, col.Offsets)
 	case partIDs:

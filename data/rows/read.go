@@ -63,22 +63,37 @@ func readRagged(spec *ColumnSpec, column int, blocks []*Block, shift uint, at []
 	out.Offsets[0] = 0
 	ids, values, from := out.IDs[:0], out.Values[:0], 0
 	var room [group]run
+	ones := 0
+	if out.Ones != nil {
+		ones = min(*out.Ones, cap(values))
+	}
 	for first := 0; first < len(at); first += group {
 		runs := room[:min(group, len(at)-first)]
 		ends := out.Offsets[first+1 : first+1+len(runs)]
 		weighted := find(spec, column, blocks, shift, at[first:], runs, int64(from), ends)
 		touch(runs)
 		to := int(ends[len(ends)-1])
+		if to > cap(values) {
+			ones = min(ones, from) // what is behind does not move along
+		}
 		ids, values = Resize(ids, to), Resize(values, to)
 		copyIDs(ids[from:to], runs)
-		if weighted {
+		switch {
+		case weighted:
 			copyWeights(values[from:to], runs)
-		} else {
-			Ones(values[from:to])
+			ones = min(ones, from)
+		case to > ones:
+			Ones(values[max(from, ones):to])
+			if from <= ones {
+				ones = to
+			}
 		}
 		from = to
 	}
 	out.IDs, out.Values = ids, values
+	if out.Ones != nil {
+		*out.Ones = ones
+	}
 }
 
 // find finds the entries of the first rows of at, and where they will end in a batch

@@ -38,6 +38,10 @@ type Column struct {
 	// Offsets[i] to Offsets[i+1].
 	Offsets []int64
 	IDs     []int64
+	// Ones, if it is not nil, says how many of the first elements of the memory of
+	// Values, whatever its length, are 1 and need not be written to become 1. Read keeps
+	// it true.
+	Ones *int
 }
 
 // Batch is some rows, one Column a ColumnSpec in the order of the schema. It is
