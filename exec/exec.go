@@ -137,6 +137,7 @@ type Exec struct {
 	gets   []func(name string) *tensor.Tensor
 
 	wake    chan work     // tasks for goroutines that have none
+	lingers bool          // goroutines look for more work for a moment
 	crowded compute.Crowd // the backend, if it wants to know of them
 	runs    sync.Mutex    // held by Run
 	serving sync.WaitGroup
@@ -194,6 +195,7 @@ func New(cfg Config) (*Exec, error) {
 	e.cursor = plan.NewCursor(list, p.Window, 0, 0)
 	e.wake = make(chan work, len(e.lanes))
 	e.crowded, _ = cfg.Backend.(compute.Crowd)
+	e.lingers = mayLinger(p, cfg.Rank)
 	for range e.lanes {
 		e.serving.Go(e.serve)
 	}

@@ -3,12 +3,20 @@ package exec
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/trace"
+)
+
+// lingerTime is how long a goroutine that ran a task of a device looks for more before
+// it sleeps, and lingerLooks how often, should the clock stand still.
+const (
+	lingerTime  = 60 * time.Microsecond
+	lingerLooks = 1000
 )
 
 // work is a task of a step that a goroutine may run.
@@ -44,8 +52,45 @@ func (e *Exec) serve() {
 			t.lane.started.Store(int64(start) + 1)
 			err := t.run(w.ctx, w.Step, int(w.Step%e.window))
 			w, more = e.finish(t, w, start, err)
+			if !more && t.lane.device && e.lingers {
+				w, more = e.linger()
+			}
 		}
 	}
+}
+
+// mayLinger reports whether goroutines of this plan linger: not where they would keep
+// the only processor, nor where ranks or servers are waited for, which may want it.
+func mayLinger(p *plan.Plan, rank int) bool {
+	return runtime.GOMAXPROCS(0) > 1 && !slices.ContainsFunc(p.Ranks[rank], func(t plan.Task) bool {
+		switch t.Kind {
+		case plan.Collective, plan.Commit:
+			return len(p.Groups[t.Group]) > 1
+		case plan.Send, plan.Recv, plan.Pull, plan.Push:
+			return true
+		case plan.Feed, plan.Compute, plan.Add:
+		}
+		return false
+	})
+}
+
+// linger looks for work for a moment, about as long as waking a goroutine takes: what a
+// device waits for, its input, is often about to come.
+func (e *Exec) linger() (work, bool) {
+	begin := e.now()
+	for i := 0; i < lingerLooks && e.now()-begin < lingerTime; i++ {
+		for range 64 {
+			select {
+			case w, open := <-e.wake:
+				if open {
+					e.waiting(-1)
+				}
+				return w, open
+			default:
+			}
+		}
+	}
+	return work{}, false
 }
 
 // give has another goroutine run a task. The cursor gives a lane one task at a time,
