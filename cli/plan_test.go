@@ -24,7 +24,7 @@ func TestExplain(t *testing.T) {
 	write("costs.json", `{"format": "gangline.costs/1", "paths": {
 		"unix": {"alpha": 1e-3, "beta": 1e-6, "gamma": 0}, "tcp": {"alpha": 1e-3, "beta": 1e-4, "gamma": 0}}}`)
 	write("job.yaml", "model: {kind: mlp, hidden: [100]}\noptimizer: {kind: sgd, lr: 0.1}\n"+
-		"data: {train: {format: libsvm, path: rows.svm, features: 100}}\nnetwork: {costs: costs.json, kind: tcp}\n"+
+		"data: {train: {format: libsvm, path: rows.svm, features: 100}}\nnetwork: {costs: costs.json, kind: tcp, path: messages}\n"+
 		"strategy: {kind: allreduce, workers: 4, bucket: 1KiB}\n")
 	write("rows.svm", "1 1:1\n")
 	for _, c := range []struct{ setting, want string }{

@@ -1,9 +1,9 @@
 package collective
 
 const (
-	// segmentBytes is about how much of a chunk travels before the schedule turns to the
+	// SegmentBytes is about how much of a chunk travels before the schedule turns to the
 	// next step: so that what was just received is still near when it is sent on.
-	segmentBytes = 64 << 10
+	SegmentBytes = 64 << 10
 	// partsMax bounds the parts of a program, beside that each step has one.
 	partsMax = 4096
 )
@@ -110,6 +110,13 @@ func (s *Schedule) compile(me int, l layout, complete []bool) *program {
 	return p
 }
 
+// Segments is how many pieces each chunk of a buffer of so many bytes is cut to, so that
+// what has arrived is added before it has left the cache; 1 is none.
+func (s *Schedule) Segments(bytes int) int {
+	l := evenly(s.Chunks, bytes, 1)
+	return s.segments(&l)
+}
+
 // segments is how many pieces each chunk is cut to. Only schedules are cut that send
 // one chunk at a time.
 func (s *Schedule) segments(l *layout) int {
@@ -128,7 +135,7 @@ func (s *Schedule) segments(l *layout) int {
 	for c := range s.Chunks {
 		longest = max(longest, l.bounds[c+1]-l.bounds[c])
 	}
-	return max(1, min((longest+segmentBytes-1)/segmentBytes, partsMax/steps))
+	return max(1, min((longest+SegmentBytes-1)/SegmentBytes, partsMax/steps))
 }
 
 // aligned reports whether the two ends of every message have it in a step of the same

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/internal/nearest"
 )
 
@@ -57,7 +58,8 @@ type algorithm struct {
 	schedule func(n int) *collective.Schedule
 }
 
-// algorithms are all of them, of each op the one that is taken by default first.
+// algorithms are all of them. Those of all-reduce have the names of plan.Algorithm; of
+// other ops the first is taken by default.
 func algorithms() []algorithm {
 	return []algorithm{
 		{"allreduce", "ring", collective.RingAllReduce},
@@ -113,6 +115,33 @@ func find(op, name string) ([]algorithm, error) {
 		return nil, fmt.Errorf("there is no algorithm %q of %s%s", name, op, nearest.Hint(name, append(Algorithms(op), All)))
 	}
 	return found, nil
+}
+
+// chosen returns the algorithms by which a size is timed: of an all-reduce that nobody
+// chose, the one that training would take by default.
+func (c Config) chosen(bytes int) ([]algorithm, error) {
+	if c.Algorithm != "" {
+		return find(c.Op, c.Algorithm)
+	}
+	if c.Op != "allreduce" {
+		return find(c.Op, Algorithms(c.Op)[0])
+	}
+	chooser, err := cost.NewChooser(c.Ranks, cost.Machine{Local: c.local()})
+	if err != nil {
+		return nil, err
+	}
+	return find(c.Op, chooser.Choices(bytes)[0].Algorithm.String())
+}
+
+// local is the path in the words of package cost.
+func (c Config) local() cost.Path {
+	switch c.Path {
+	case "tcp":
+		return cost.TCP
+	case "unix":
+		return cost.Unix
+	}
+	return cost.SHM
 }
 
 // Config says what to time.

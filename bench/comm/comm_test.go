@@ -77,6 +77,16 @@ func TestAll(t *testing.T) {
 	}
 }
 
+// Without a name, short buffers are doubled and long ones go round a ring.
+func TestChosen(t *testing.T) {
+	for bytes, want := range map[int]string{4: "doubling", 64 << 20: "ring"} {
+		c := Config{Op: "allreduce", Path: "shm", Ranks: 4, Bytes: []int{bytes}}
+		if got, err := c.chosen(bytes); err != nil || len(got) != 1 || got[0].name != want {
+			t.Errorf("%d bytes: %v, %v, want %s", bytes, got, err, want)
+		}
+	}
+}
+
 // A wrong sum is found: here the schedule does half of what is asked.
 func TestWrong(t *testing.T) {
 	ps := parties(t, 2)

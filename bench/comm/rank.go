@@ -96,16 +96,12 @@ func all(ctx context.Context, c Config, p collective.Party) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := c.Algorithm
-	if name == "" {
-		name = Algorithms(c.Op)[0]
-	}
-	algorithms, err := find(c.Op, name)
-	if err != nil {
-		return nil, err
-	}
 	var results []Result
 	for _, bytes := range c.Bytes {
+		algorithms, err := c.chosen(bytes)
+		if err != nil {
+			return nil, err
+		}
 		for _, a := range algorithms {
 			r, err := m.time(ctx, a, bytes, c.iterations(bytes))
 			if err != nil {

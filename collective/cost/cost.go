@@ -3,7 +3,8 @@
 //
 // The model is Hockney's: a message of b bytes takes alpha + b·beta seconds from
 // when it is sent until it is there, sender and receiver are busy for so long, and
-// adding b bytes takes b·gamma. Time follows a schedule step by step, each rank with
+// adding b bytes takes b·gamma: twice as much where more than a segment is added at once
+// (see [collective.Schedule.Segments]), as it comes from memory then, not from a cache. Time follows a schedule step by step, each rank with
 // a clock of its own. For n ranks on one path and B bytes (p the power of two within
 // n; what is in brackets only if that is not n) it comes to
 //
@@ -17,8 +18,8 @@
 // network: each takes as many times b·beta as there are. So halving and doubling, where
 // all ranks call on other hosts at once, are no match for hierarchical there.
 //
-// Not in it: that ranks of one host share its cores, and that large messages travel in
-// pieces of which one is added while the next arrives.
+// Not in it: that ranks of one host share its cores, and that trees pass on pieces while
+// the next arrive.
 //
 // Source: R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective
 // communication operations in MPICH", 2005; R. Hockney, "The communication challenge
@@ -144,7 +145,7 @@ func (m *Machine) crowds(s *collective.Schedule) func(i, k int) float64 {
 // buffer of so many bytes, if all begin at once. It takes O(steps of all ranks).
 func Time(s *collective.Schedule, bytes int, m Machine) float64 {
 	r := &run{
-		s: s, bytes: bytes, link: m.links(s.N), crowd: m.crowds(s), clock: make([]float64, s.N), free: make([]float64, s.N),
+		s: s, bytes: bytes, whole: s.Segments(bytes) == 1, link: m.links(s.N), crowd: m.crowds(s), clock: make([]float64, s.N), free: make([]float64, s.N),
 		at: make([]int, s.N), sent: make([]bool, s.N), arrives: make(map[way][]float64),
 	}
 	for moved := true; moved; {
@@ -162,6 +163,7 @@ func Time(s *collective.Schedule, bytes int, m Machine) float64 {
 type run struct {
 	s       *collective.Schedule
 	bytes   int
+	whole   bool // chunks are not cut to segments
 	link    func(i, j int) *Link
 	crowd   func(i, k int) float64
 	clock   []float64 // when a rank has begun its step
@@ -195,7 +197,11 @@ func (r *run) step(i int) (ended bool) {
 		end = max(end, r.arrives[from][0])
 		r.arrives[from] = r.arrives[from][1:]
 		if st.Action == collective.Add {
-			end += r.width(st.Recv) * r.link(st.From, i).Gamma
+			add := r.width(st.Recv) * r.link(st.From, i).Gamma
+			if r.whole && r.width(st.Recv) > collective.SegmentBytes {
+				add *= 2
+			}
+			end += add
 		}
 	}
 	r.clock[i], r.sent[i] = end, false
