@@ -50,5 +50,6 @@ faults: ## plant every fault of docs/faults.md and see it caught
 bench: ## time the executor, transports and kernels
 	$(GO) test -run '^$$' -bench . -benchmem ./exec ./collective/... ./transport/... ./compute/native ./data ./ps
 
-bench-peers: ## time training steps beside PyTorch, in turns; PEERS is where its programs are
+bench-peers: ## time training steps beside PyTorch, and all-reduce beside Open MPI, in turns; PEERS is where its programs are
 	$(GO) run ./internal/cmd/benchpeers -dir $(PEERS)
+	$(GO) run ./internal/cmd/benchpeers -collective -dir $(PEERS)
