@@ -54,7 +54,7 @@ type Feeder struct {
 	table       shuffle.Table // of the epoch
 	checked     bool          // all ids of the source are of their columns
 	inMemory    bool          // the source reads by rows.Read, which keeps count of ones
-	ones        ones
+	ones        rows.KnownOnes
 }
 
 // boundInput is an InputSpec with its column found, -1 for an index.
@@ -104,7 +104,7 @@ func NewFeeder(src Source, order Order, rank, ranks int, inputs []InputSpec) (*F
 		}
 		c := slices.IndexFunc(f.columns, func(c ColumnSpec) bool { return c.Name == in.Column })
 		if c < 0 {
-			return nil, fmt.Errorf("data: there is no column %q%s", in.Column, nearest.Hint(in.Column, names(f.columns)))
+			return nil, fmt.Errorf("data: there is no column %q%s", in.Column, nearest.Hint(in.Column, rows.Names(f.columns)))
 		}
 		if err := in.check(f.columns[c]); err != nil {
 			return nil, err
@@ -191,7 +191,7 @@ func (f *Feeder) lend(in *boundInput, t *tensor.Tensor) {
 			c := &f.batch.Columns[in.column]
 			c.Values = in.floats[:0]
 			if f.inMemory && in.Part == partWeights {
-				c.Ones = f.ones.of(in.floats)
+				c.Ones = f.ones.Of(in.floats)
 			}
 		}
 	case partOffsets:
@@ -317,12 +317,4 @@ func (in *boundInput) putFloats(t *tensor.Tensor, v []float32, shape ...int) {
 	for i, x := range v {
 		dst[i] = float64(x)
 	}
-}
-
-func names(columns []ColumnSpec) []string {
-	all := make([]string, len(columns))
-	for i, c := range columns {
-		all[i] = c.Name
-	}
-	return all
 }

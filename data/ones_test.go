@@ -94,22 +94,3 @@ func TestOnesAreNotWritten(t *testing.T) {
 		t.Errorf("written again: %v, %v", out[0].F32(), err)
 	}
 }
-
-// Memory that was not seen for long is forgotten, and the newest is known.
-func TestOnesForget(t *testing.T) {
-	var o ones
-	var all [][]float32
-	for i := range onesMax + 1 {
-		all = append(all, make([]float32, 4))
-		*o.of(all[i]) = i + 1
-	}
-	if n := *o.of(all[onesMax]); n != onesMax+1 {
-		t.Errorf("the newest: %d", n)
-	}
-	if n := *o.of(all[0]); n != 0 {
-		t.Errorf("the oldest: %d", n)
-	}
-	if o.of(nil) != nil {
-		t.Error("no memory is remembered")
-	}
-}

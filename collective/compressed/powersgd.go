@@ -7,6 +7,7 @@ import (
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/collective/compress"
 	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/transport"
 )
 
 // PowerSGD sums vectors that consist of matrices, by two ring all-reduces of their factors:
@@ -35,6 +36,9 @@ func NewPowerSGD(p collective.Party, elems, rank int, matrices []compress.Matrix
 	low, err := compress.NewLowRank(elems, rank, matrices)
 	if err != nil {
 		return nil, err
+	}
+	if p.Streams == nil && len(p.Group) > 1 { // which both sums share, one after the other
+		p.Streams = transport.NewMessageStreams(p.Endpoint, p.Group[p.Index], p.Group, p.Tag, 0)
 	}
 	s := &PowerSGD{Party: p, elems: elems, low: low}
 	s.report.Plain = plainBytes(p.Index, len(p.Group), elems)

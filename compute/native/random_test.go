@@ -296,7 +296,7 @@ func feed(r *rand.Rand, seg *graph.Segment, batch int) (in []*tensor.Tensor) {
 				t.F32()[i] = v
 			case tensor.F64:
 				t.F64()[i] = float64(v)
-			case tensor.I64, tensor.I32, tensor.Invalid:
+			case tensor.I64, tensor.I32, tensor.BF16, tensor.F16, tensor.Invalid:
 			}
 		}
 		in = append(in, t)

@@ -30,7 +30,7 @@ func randomise(r *rand.Rand, in []*tensor.Tensor) {
 			for i := range t.F64() {
 				t.F64()[i] = r.NormFloat64()
 			}
-		case tensor.I64, tensor.I32, tensor.Invalid:
+		case tensor.I64, tensor.I32, tensor.BF16, tensor.F16, tensor.Invalid:
 			for i := range t.I64() {
 				t.I64()[i] = r.Int64N(4)
 			}

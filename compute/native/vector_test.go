@@ -141,7 +141,7 @@ func TestRandomShapesAreWhatRefComputes(t *testing.T) {
 						x.F32()[i] = float32(v)
 					case tensor.F64:
 						x.F64()[i] = v
-					case tensor.I32, tensor.I64, tensor.Invalid:
+					case tensor.I32, tensor.I64, tensor.BF16, tensor.F16, tensor.Invalid:
 					}
 				}
 			}
@@ -203,7 +203,7 @@ func numbers(x *tensor.Tensor) []float64 {
 			out[i] = float64(x.F32()[i])
 		case tensor.F64:
 			out[i] = x.F64()[i]
-		case tensor.I32, tensor.I64, tensor.Invalid:
+		case tensor.I32, tensor.I64, tensor.BF16, tensor.F16, tensor.Invalid:
 			out[i] = float64(x.I64()[i])
 		}
 	}

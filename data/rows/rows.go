@@ -106,3 +106,12 @@ func Ones(s []float32) {
 		n += copy(s[n:], s[:min(n, 1<<10)])
 	}
 }
+
+// Names returns the names of columns.
+func Names(columns []ColumnSpec) []string {
+	all := make([]string, len(columns))
+	for i, c := range columns {
+		all[i] = c.Name
+	}
+	return all
+}

@@ -1,13 +1,14 @@
-package data
+package rows
 
 // onesMax is how many tensors' memory is remembered: more than an executor feeds into
 // in turns.
 const onesMax = 32
 
-// ones remembers how many of the first elements of a tensor's memory are 1. The weights
-// of most sparse rows are: to leave them as they are saves writing them, and the cores
-// that compute with them reading what they have.
-type ones struct {
+// KnownOnes remembers how many of the first elements of a tensor's memory are 1, for
+// Column.Ones. The weights of most sparse rows are: to leave them as they are saves
+// writing them, and the cores that compute with them reading what they have. The zero value
+// knows of none.
+type KnownOnes struct {
 	known [onesMax]struct {
 		memory *float32 // which keeps it from becoming another's
 		n      int
@@ -15,9 +16,9 @@ type ones struct {
 	next int // to be forgotten
 }
 
-// of returns where it stands how many of the first elements are known to be 1: nil for
+// Of returns where it stands how many of the first elements are known to be 1: nil for
 // no memory, 0 for one that was not seen before.
-func (o *ones) of(memory []float32) *int {
+func (o *KnownOnes) Of(memory []float32) *int {
 	if len(memory) == 0 {
 		return nil
 	}
