@@ -9,6 +9,7 @@ import (
 
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/stream"
 )
@@ -26,7 +27,7 @@ func (m *member) openStreams(ctx context.Context, generation uint32, address str
 	if n.Path == job.PathMessages || n.Checksum || m.setup == nil {
 		return nil
 	}
-	groups := m.setup.Program.Plans["step"].Groups
+	groups := m.setup.Program.Plans[strategy.StepPlan].Groups
 	m.streams = make([]transport.Streams, len(groups))
 	for g, members := range groups {
 		if len(members) < 2 || !slices.Contains(members, m.cfg.Rank) || !m.setup.sums(g) {
