@@ -27,6 +27,10 @@ func (m *member) openStreams(ctx context.Context, generation uint32, address str
 	if n.Path == job.PathMessages || n.Checksum || m.setup == nil {
 		return nil
 	}
+	path, err := stream.ParsePath(n.Path)
+	if err != nil {
+		return fmt.Errorf("rank %d: %w", m.cfg.Rank, err)
+	}
 	groups := m.setup.Program.Plans[strategy.StepPlan].Groups
 	m.streams = make([]transport.Streams, len(groups))
 	for g, members := range groups {
@@ -35,7 +39,7 @@ func (m *member) openStreams(ctx context.Context, generation uint32, address str
 		}
 		s, err := stream.Open(ctx, stream.Config{
 			Endpoint: m.endpoint, Tag: streamTag + uint32(g), Rank: m.cfg.Rank, World: m.cfg.world(), Generation: generation,
-			Token: m.cfg.Token, Members: members, Path: pathOf(n.Path), Address: address,
+			Token: m.cfg.Token, Members: members, Path: path, Address: address,
 			Timeout: time.Duration(n.JoinTimeout), Logger: m.cfg.Logger,
 		})
 		if errors.Is(err, errors.ErrUnsupported) && n.Path == job.PathAuto {
@@ -68,19 +72,6 @@ func streamAddress(network, address string) string {
 		return address
 	}
 	return ""
-}
-
-// pathOf is a path of the job in the words of package stream.
-func pathOf(path string) stream.Path {
-	switch path {
-	case job.PathShm:
-		return stream.Shm
-	case job.PathUnix:
-		return stream.Unix
-	case job.PathTCP:
-		return stream.TCP
-	}
-	return stream.Auto
 }
 
 // stats is what this rank has moved, by messages and by streams.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gangline/gangline/collective"
@@ -80,9 +79,13 @@ func work(ctx context.Context, c Config, place launch.Place, l *sock.Listener, p
 
 // open opens the streams that are timed.
 func open(ctx context.Context, c Config, place launch.Place, e transport.Endpoint, group []int) (transport.Streams, error) {
+	path, err := stream.ParsePath(c.Path)
+	if err != nil {
+		return nil, err
+	}
 	s, err := stream.Open(ctx, stream.Config{
 		Endpoint: e, Tag: addressTag, Rank: place.Rank, World: place.World, Generation: generation, Token: place.Token,
-		Members: group, Path: stream.Path(slices.Index(Paths(), c.Path)), Timeout: joinTimeout,
+		Members: group, Path: path, Timeout: joinTimeout,
 	})
 	if errors.Is(err, errors.ErrUnsupported) && c.Path == "auto" {
 		return transport.NewMessageStreams(e, place.Rank, group, addressTag, 0), nil

@@ -93,6 +93,16 @@ func (p Path) String() string {
 	return fmt.Sprintf("path %d", uint8(p))
 }
 
+// ParsePath is the inverse of Path.String.
+func ParsePath(name string) (Path, error) {
+	for p := Auto; p <= TCP; p++ {
+		if p.String() == name {
+			return p, nil
+		}
+	}
+	return 0, fmt.Errorf("streams: there is no path %q: want auto, shm, unix or tcp", name)
+}
+
 // Limits.
 const (
 	// MinRing and MaxRing bound Config.Ring in bytes.
