@@ -13,6 +13,9 @@ import (
 // same bytes in the same order, so what each computes from them is the same to
 // the bit. It suits sizes where latency rules; larger values go round a ring.
 //
+// Over the party's streams, if it has any, it is a Runner of PairwiseAllGather, with its
+// duties; or else messages of the Endpoint.
+//
 // Once warm, a Run allocates nothing. It is not safe for concurrent use.
 type Exchange struct {
 	Party
@@ -20,11 +23,19 @@ type Exchange struct {
 	all    []byte
 	recv   []transport.Receive
 	broken error
+
+	// Over streams.
+	runner *Runner
+	words  *tensor.Tensor // what each rank gives, in whole words
 }
 
 // NewExchange binds an exchange of size bytes a rank.
 func NewExchange(p Party, size int) (*Exchange, error) {
-	if err := p.validateEndpoint(); err != nil {
+	validate := p.validateEndpoint
+	if p.Streams != nil {
+		validate = p.Validate
+	}
+	if err := validate(); err != nil {
 		return nil, err
 	}
 	if size <= 0 {
@@ -32,11 +43,23 @@ func NewExchange(p Party, size int) (*Exchange, error) {
 	}
 	n := len(p.Group)
 	all := tensor.New(tensor.I64, (n*size+7)/8).Bytes() // aligned, for who reads numbers in it
-	return &Exchange{Party: p, size: size, all: all[:n*size], recv: make([]transport.Receive, n)}, nil
+	x := &Exchange{Party: p, size: size, all: all[:n*size], recv: make([]transport.Receive, n)}
+	if p.Streams == nil {
+		return x, nil
+	}
+	x.words = tensor.New(tensor.I64, n*((size+7)/8))
+	var err error
+	x.runner, err = NewRunner(p, PairwiseAllGather(n), tensor.I64, x.words.Elems(), Options{Name: "exchange"})
+	return x, err
 }
 
 // Bytes is what one Run moves: sent plus received.
-func (x *Exchange) Bytes() int64 { return int64(2 * (len(x.Group) - 1) * x.size) }
+func (x *Exchange) Bytes() int64 {
+	if x.runner != nil {
+		return x.runner.Bytes()
+	}
+	return int64(2 * (len(x.Group) - 1) * x.size)
+}
 
 // Run gives mine and returns the bytes of all ranks in the order of the group,
 // valid until the next Run. An error names the rank that was missing; the
@@ -48,11 +71,29 @@ func (x *Exchange) Run(ctx context.Context, mine []byte) ([]byte, error) {
 	if x.broken != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUsedUp, x.broken)
 	}
-	if err := x.run(ctx, mine); err != nil {
+	run := x.run
+	if x.runner != nil {
+		run = x.runStreams
+	}
+	if err := run(ctx, mine); err != nil {
 		x.broken = fmt.Errorf("collective: exchange over ranks %v: %w", x.Group, err)
 		return nil, x.broken
 	}
 	return x.all, nil
+}
+
+// runStreams is run over streams.
+func (x *Exchange) runStreams(ctx context.Context, mine []byte) error {
+	b := x.words.Bytes()
+	stride := len(b) / len(x.Group)
+	copy(b[x.Index*stride:], mine)
+	if err := x.runner.Run(ctx, x.words); err != nil {
+		return err
+	}
+	for i := range x.Group {
+		copy(x.all[i*x.size:(i+1)*x.size], b[i*stride:])
+	}
+	return nil
 }
 
 // run posts all, sends all, then waits for all. Ranks start with their next

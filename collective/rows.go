@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/gangline/gangline/collective/internal/merge"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
 )
@@ -29,20 +30,19 @@ type Rows struct {
 	dtype  tensor.DType
 	dim    int
 	blocks []block
-	merge  merger
+	given  []merge.Block
+	merge  merge.Merger
 	counts *Exchange // nil: always gather
 	dense  dense
 	bytes  int64
 	broken error
 }
 
-// block is what one rank gave, and the receive that brings it: K keys, then K
-// rows, in one piece of memory.
+// block is the receive that brings what one rank gave: K keys, then K rows, in one
+// piece of memory.
 type block struct {
 	recv transport.Receive
 	mem  *tensor.Tensor
-	keys []int64
-	rows []byte
 }
 
 // NewRows binds a sum of rows of dim elements of type d. table is how many rows
@@ -56,7 +56,11 @@ func NewRows(p Party, d tensor.DType, dim, table int) (*Rows, error) {
 	if !d.IsFloat() || dim < 1 || table < 0 {
 		return nil, fmt.Errorf("collective: rows of %d elements of type %v in a table of %d cannot be summed", dim, d, table)
 	}
-	r := &Rows{Party: p, dtype: d, dim: dim, blocks: make([]block, len(p.Group)), dense: dense{table: table, dim: dim, dtype: d}}
+	n := len(p.Group)
+	r := &Rows{
+		Party: p, dtype: d, dim: dim, blocks: make([]block, n), given: make([]merge.Block, n),
+		dense: dense{table: table, dim: dim, dtype: d},
+	}
 	if r.mayBeDense() {
 		var err error
 		if r.counts, err = NewExchange(p, 8); err != nil {
@@ -105,8 +109,7 @@ func (r *Rows) run(ctx context.Context, keys, rows, outKeys, outRows *tensor.Ten
 	if dense {
 		return r.sumDense(ctx, keys, rows, outKeys, outRows)
 	}
-	own := &r.blocks[r.Index]
-	own.keys, own.rows = keys.I64(), rows.Bytes()
+	r.given[r.Index] = merge.Block{Keys: keys.I64(), Rows: rows.Bytes()}
 	if err := r.gather(ctx); err != nil {
 		return err
 	}
@@ -139,9 +142,9 @@ func (r *Rows) gather(ctx context.Context) error {
 		}
 	}
 	for t := 1; t < n; t++ {
-		out := &r.blocks[mod(r.Index-t+1, n)]
-		head := bytesOf(out.keys)
-		if err := r.Endpoint.Send(ctx, next, r.Tag, head, out.rows); err != nil {
+		out := &r.given[mod(r.Index-t+1, n)]
+		head := bytesOf(out.Keys)
+		if err := r.Endpoint.Send(ctx, next, r.Tag, head, out.Rows); err != nil {
 			return r.fail("send to", next, err)
 		}
 		i := mod(r.Index-t, n)
@@ -155,24 +158,24 @@ func (r *Rows) gather(ctx context.Context) error {
 				r.Group[i], in.recv.N, row, transport.ErrCorrupt))
 		}
 		k := in.recv.N / row
-		in.keys, in.rows = in.mem.I64()[:k], in.mem.Bytes()[k*8:in.recv.N]
-		r.bytes += int64(len(head)+len(out.rows)) + int64(in.recv.N)
+		r.given[i] = merge.Block{Keys: in.mem.I64()[:k], Rows: in.mem.Bytes()[k*8 : in.recv.N]}
+		r.bytes += int64(len(head)+len(out.Rows)) + int64(in.recv.N)
 	}
 	return nil
 }
 
 // sum merges the blocks.
 func (r *Rows) sum(outKeys, outRows *tensor.Tensor) error {
-	distinct, err := r.merge.plan(r.blocks, r.Group)
+	distinct, err := r.merge.Plan(r.given, r.Group)
 	if err != nil {
 		return err
 	}
 	outKeys.Resize(distinct)
 	outRows.Resize(distinct, r.dim)
 	if r.dtype == tensor.F32 {
-		sumRows[float32](&r.merge, r.blocks, r.dim, outKeys.I64(), outRows.F32())
+		merge.SumRows[float32](&r.merge, r.given, r.dim, outKeys.I64(), outRows.F32())
 	} else {
-		sumRows[float64](&r.merge, r.blocks, r.dim, outKeys.I64(), outRows.F64())
+		merge.SumRows[float64](&r.merge, r.given, r.dim, outKeys.I64(), outRows.F64())
 	}
 	return nil
 }
@@ -180,10 +183,4 @@ func (r *Rows) sum(outKeys, outRows *tensor.Tensor) error {
 // bytesOf is the memory of keys.
 func bytesOf(keys []int64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)*8)
-}
-
-// floats reads memory that a block or a tensor aligned to 8 bytes.
-func floats[T tensor.Float](b []byte) []T {
-	var z T
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }

@@ -1,6 +1,7 @@
 package collective_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -330,6 +331,52 @@ func TestExchange(t *testing.T) {
 					t.Errorf("n=%d sent %d bytes", n, st.BytesSent)
 				}
 				return nil
+			}))
+		})
+	}
+}
+
+// Over streams it takes turns with runners on the same ones, and moves whole words.
+func TestExchangeOverStreams(t *testing.T) {
+	for n := 1; n <= 7; n++ {
+		synctest.Test(t, func(t *testing.T) {
+			w := world(mem.Options{Link: uneven})
+			defer closeAll(w)
+			g := group(n)
+			must(t, each(n, func(i int) error {
+				s := transport.NewMessageStreams(w.Endpoint(g[i]), g[i], g, 5, 0)
+				p := collective.Party{Streams: s, Group: g, Index: i}
+				x, err := collective.NewExchange(p, 9)
+				if err != nil {
+					return err
+				}
+				sum, err := collective.NewRunner(p, collective.RingAllReduce(n), tensor.I64, 5)
+				if err != nil {
+					return err
+				}
+				for round := range 3 {
+					mine := bytes.Repeat([]byte{byte(10*round + i)}, 9)
+					all, err := x.Run(t.Context(), mine)
+					if err != nil {
+						return err
+					}
+					for k := range n {
+						if want := bytes.Repeat([]byte{byte(10*round + k)}, 9); !bytes.Equal(all[9*k:9*k+9], want) {
+							t.Errorf("n=%d index %d round %d: %v", n, i, round, all)
+						}
+					}
+					ones := tensor.From([]int64{1, 1, 1, 1, 1}, 5)
+					if err := sum.Run(t.Context(), ones); err != nil {
+						return err
+					}
+					if ones.I64()[4] != int64(n) {
+						t.Errorf("n=%d: sum %v", n, ones.I64())
+					}
+				}
+				if x.Bytes() != int64(2*16*(n-1)) {
+					t.Errorf("n=%d moved %d bytes", n, x.Bytes())
+				}
+				return s.Flush(t.Context())
 			}))
 		})
 	}

@@ -3,6 +3,7 @@ package collective
 import (
 	"fmt"
 
+	"github.com/gangline/gangline/collective/internal/merge"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -16,7 +17,7 @@ func NewRowSum(n int, d tensor.DType, dim int) (*RowSum, error) {
 	if n < 1 || !d.IsFloat() || dim < 1 {
 		return nil, fmt.Errorf("collective: %d values with rows of %d elements of type %v cannot be summed", n, dim, d)
 	}
-	return &RowSum{Rows{Party: Party{Group: upTo(n)}, dtype: d, dim: dim, blocks: make([]block, n)}}, nil
+	return &RowSum{Rows{Party: Party{Group: upTo(n)}, dtype: d, dim: dim, given: make([]merge.Block, n)}}, nil
 }
 
 // Run sums the pairs (keys, rows) of in into (outKeys, outRows), which are resized to
@@ -24,15 +25,15 @@ func NewRowSum(n int, d tensor.DType, dim int) (*RowSum, error) {
 // error.
 func (s *RowSum) Run(in []*tensor.Tensor, outKeys, outRows *tensor.Tensor) error {
 	r := &s.rows
-	if len(in) != 2*len(r.blocks) {
-		return fmt.Errorf("collective: sum of %d sparse values given %d tensors", len(r.blocks), len(in))
+	if len(in) != 2*len(r.given) {
+		return fmt.Errorf("collective: sum of %d sparse values given %d tensors", len(r.given), len(in))
 	}
-	for i := range r.blocks {
+	for i := range r.given {
 		keys, rows := in[2*i], in[2*i+1]
 		if err := r.fits(keys, rows, outKeys, outRows); err != nil {
 			return err
 		}
-		r.blocks[i].keys, r.blocks[i].rows = keys.I64(), rows.Bytes()
+		r.given[i] = merge.Block{Keys: keys.I64(), Rows: rows.Bytes()}
 	}
 	return r.sum(outKeys, outRows)
 }

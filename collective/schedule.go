@@ -4,8 +4,8 @@
 // it; Check proves it by running it on symbols. One Runner performs any
 // schedule, with any reduction, over transport.Streams. Beside it stand
 // AllToAllRunner and BarrierRunner, which are runners with other buffers, Rows, for sparse
-// values whose size the batch decides, and Exchange, for a few bytes from each to all;
-// these two use the Endpoint.
+// values whose size the batch decides, which uses the Endpoint, and Exchange, for a few
+// bytes from each to all.
 //
 // The costs, for n ranks and a buffer of B bytes cut into n chunks b_0, ...,
 // b_{n-1}:
@@ -22,6 +22,7 @@
 //	BinomialReduce         ceil(log2 n)    B, but the root
 //	BinomialGather         ceil(log2 n)    the chunks of those it was given and its own
 //	BinomialScatter        ceil(log2 n)    the chunks of those that it passes on
+//	PairwiseAllGather      1               (n-1) b_i
 //	PairwiseAllToAll       n-1             what it gives to others
 //	DisseminationBarrier   ceil(log2 n)    4 for each step
 //	Exchange               1               (n-1)B
@@ -195,6 +196,22 @@ func RingAllGather(n int) *Schedule {
 	s := newSchedule(AllGather, "ring", n, n)
 	for i := range n {
 		s.Ranks[i] = ringSteps(n, i, 0, Copy)
+	}
+	return s
+}
+
+// PairwiseAllGather takes one step in which rank i sends b_i to each of the others, the
+// next one first: n-1 messages that nothing has to wait for. It is for values so small that
+// the time before the first byte is all that counts.
+func PairwiseAllGather(n int) *Schedule {
+	s := newSchedule(AllGather, "pairwise", n, n)
+	for i := range n {
+		for d := 1; d < n; d++ {
+			from := mod(i-d, n)
+			s.Ranks[i] = append(s.Ranks[i], Step{
+				To: mod(i+d, n), Send: Range{i, i + 1}, From: from, Recv: Range{from, from + 1}, Action: Copy,
+			})
+		}
 	}
 	return s
 }

@@ -18,6 +18,7 @@ func generators() map[string]func(int) *collective.Schedule {
 		"ring all-reduce":     collective.RingAllReduce,
 		"ring reduce-scatter": collective.RingReduceScatter,
 		"ring all-gather":     collective.RingAllGather,
+		"pairwise all-gather": collective.PairwiseAllGather,
 		"binomial broadcast":  collective.BinomialBroadcast,
 		"binomial reduce":     collective.BinomialReduce,
 		"binomial gather":     collective.BinomialGather,
@@ -169,7 +170,7 @@ func TestTrafficOfOthers(t *testing.T) {
 func TestTrafficFollowsTheFormulas(t *testing.T) {
 	for n := 2; n <= nMax; n++ {
 		scatter, gather, reduce := collective.RingReduceScatter(n), collective.RingAllGather(n), collective.RingAllReduce(n)
-		b := collective.BinomialBroadcast(n)
+		pairs, b := collective.PairwiseAllGather(n), collective.BinomialBroadcast(n)
 		for _, elems := range []int{0, 1, n - 1, n, 1000} {
 			const size = 4
 			total := int64(elems * size)
@@ -188,6 +189,7 @@ func TestTrafficFollowsTheFormulas(t *testing.T) {
 				}
 				want("reduce-scatter", scatter, n-1, total-chunk(i), total-chunk(i-1))
 				want("all-gather", gather, n-1, total-chunk(i+1), total-chunk(i))
+				want("pairwise all-gather", pairs, n-1, int64(n-1)*chunk(i), total-chunk(i))
 				want("all-reduce", reduce, 2*(n-1),
 					2*total-chunk(i)-chunk(i+1), 2*total-chunk(i)-chunk(i-1))
 				sent, received := b.Traffic(i, elems, size)

@@ -40,6 +40,7 @@ type commit struct {
 	e        *Exec
 	exchange *collective.Exchange
 	rule     optim.Rule
+	early    []*early // of the gradients among the operands that were looked at before
 	mine     [ballotSize]byte
 }
 
@@ -67,8 +68,19 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t.Lane != (plan.Lane{Kind: plan.Group, ID: t.Group}) {
+		party.Streams = nil // what runs on them takes turns
+	}
 	x, err := collective.NewExchange(party, ballotSize)
-	return &commit{operands: io, e: b.e, exchange: x, rule: rule}, err
+	o := &commit{operands: io, e: b.e, exchange: x, rule: rule}
+	for _, r := range t.In {
+		g := b.early[r]
+		if g != nil {
+			g.norm = rule.ClipNorm > 0
+		}
+		o.early = append(o.early, g)
+	}
+	return o, err
 }
 
 // clipping returns the rule that says how long gradients may be. It fails if the
@@ -108,7 +120,7 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
 	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
 	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
-	fault, squares := o.look(in)
+	fault, squares := o.look(in, c)
 	o.mine[ballotFault] = fault
 	all, err := o.exchange.Run(ctx, o.mine[:])
 	if err != nil {
@@ -130,27 +142,23 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 // look goes over weight, loss and gradients, in this order, and returns what is
 // wrong. Where the rule clips by norm it adds up the squares of the gradients on
 // the way; a norm that is too large for a float64 is a fault like any other.
-func (o *commit) look(in []*tensor.Tensor) (fault byte, squares float64) {
+func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares float64) {
+	norm := o.rule.ClipNorm > 0
 	for i, t := range in {
-		good := false
-		if i >= 2 && o.rule.ClipNorm > 0 {
-			squares += squareNorm(t)
-			good = !math.IsInf(squares, 0) && !math.IsNaN(squares)
-		} else {
-			good = finite(t)
+		g := glance{}
+		switch {
+		case i < 2:
+			g.finite = finite(t)
+		case o.early[i] != nil:
+			g = o.early[i].found[c]
+		default:
+			g = glanceAt(t, norm)
 		}
-		if !good {
+		if squares += g.squares; !g.finite || math.IsInf(squares, 0) {
 			return byte(min(i/2, faultGrad)), 0
 		}
 	}
 	return faultNone, squares
-}
-
-func squareNorm(t *tensor.Tensor) float64 {
-	if t.DType() == tensor.F32 {
-		return optim.SquareNorm(t.F32())
-	}
-	return optim.SquareNorm(t.F64())
 }
 
 // sum adds the ballots in the order of the group, so that every rank gets the

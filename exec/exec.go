@@ -208,7 +208,7 @@ func New(cfg Config) (*Exec, error) {
 // bind makes the ops and the lanes.
 func (e *Exec) bind(list []plan.Task) error {
 	lanes := map[plan.Lane]*lane{}
-	b := binder{e: e, programs: map[programKey]compute.Program{}}
+	b := binder{e: e, programs: map[programKey]compute.Program{}, early: findEarly(list, e.cfg.Plan.Window)}
 	for i := range list {
 		t := &list[i]
 		l := lanes[t.Lane]

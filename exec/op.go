@@ -35,6 +35,7 @@ type programKey struct {
 type binder struct {
 	e        *Exec
 	programs map[programKey]compute.Program
+	early    map[plan.Ref]*early
 }
 
 // bind makes a task's op.
@@ -58,7 +59,11 @@ func (b *binder) bind(t *plan.Task) (op, error) {
 	case plan.Recv:
 		return b.recv(t, io)
 	case plan.Collective:
-		return b.collective(t, io)
+		o, err := b.collective(t, io)
+		if err != nil {
+			return nil, err
+		}
+		return b.look(t, io, o), nil
 	case plan.Pull:
 		return b.pull(t, io)
 	case plan.Push:

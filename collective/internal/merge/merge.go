@@ -1,14 +1,24 @@
-package collective
+// Package merge merges sorted blocks of sparse rows, which several ranks gave.
+package merge
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
 )
 
-// merger finds the order in which sorted blocks merge: by key, then by rank.
-type merger struct {
+// Block is what one rank gave: ascending distinct keys, and as many rows of elements
+// aligned to 8 bytes.
+type Block struct {
+	Keys []int64
+	Rows []byte
+}
+
+// Merger finds the order in which sorted blocks merge: by key, then by rank. Once it has
+// seen as many keys, it allocates nothing.
+type Merger struct {
 	// heap holds the blocks that have keys left, the least (key, block) first.
 	heap []int32
 	pos  []int
@@ -16,14 +26,14 @@ type merger struct {
 	order []int32
 }
 
-// plan merges the keys alone, fills order and returns the number of distinct
+// Plan merges the keys alone, fills order and returns the number of distinct
 // keys. Keys of a block that are not ascending and distinct are an error that
 // names its rank.
-func (m *merger) plan(blocks []block, group []int) (int, error) {
+func (m *Merger) Plan(blocks []Block, group []int) (int, error) {
 	m.heap, m.pos, m.order = m.heap[:0], m.pos[:0], m.order[:0]
 	for i := range blocks {
 		m.pos = append(m.pos, 0)
-		if len(blocks[i].keys) > 0 {
+		if len(blocks[i].Keys) > 0 {
 			m.heap = append(m.heap, int32(i))
 		}
 	}
@@ -34,7 +44,7 @@ func (m *merger) plan(blocks []block, group []int) (int, error) {
 	var last int64
 	for len(m.heap) > 0 {
 		b := m.heap[0]
-		keys := blocks[b].keys
+		keys := blocks[b].Keys
 		key := keys[m.pos[b]]
 		fresh := int32(0)
 		if distinct == 0 || key != last {
@@ -56,13 +66,13 @@ func (m *merger) plan(blocks []block, group []int) (int, error) {
 }
 
 // less orders blocks by their next key, then by their place in the group.
-func (m *merger) less(blocks []block, a, b int32) bool {
-	x, y := blocks[a].keys[m.pos[a]], blocks[b].keys[m.pos[b]]
+func (m *Merger) less(blocks []Block, a, b int32) bool {
+	x, y := blocks[a].Keys[m.pos[a]], blocks[b].Keys[m.pos[b]]
 	return x < y || x == y && a < b
 }
 
 // down restores the heap below i.
-func (m *merger) down(blocks []block, i int) {
+func (m *Merger) down(blocks []Block, i int) {
 	for {
 		c := 2*i + 1
 		if c >= len(m.heap) {
@@ -79,19 +89,19 @@ func (m *merger) down(blocks []block, i int) {
 	}
 }
 
-// sumRows follows the order of plan: the first row of a key is copied, the
+// SumRows follows the order of Plan: the first row of a key is copied, the
 // others are added to it.
-func sumRows[T tensor.Float](m *merger, blocks []block, dim int, keys []int64, rows []T) {
+func SumRows[T tensor.Float](m *Merger, blocks []Block, dim int, keys []int64, rows []T) {
 	clear(m.pos)
 	at := -1
 	for _, o := range m.order {
 		b := &blocks[o>>1]
 		i := m.pos[o>>1]
 		m.pos[o>>1]++
-		src := floats[T](b.rows)[i*dim : (i+1)*dim]
+		src := floats[T](b.Rows)[i*dim : (i+1)*dim]
 		if o&1 == 1 {
 			at++
-			keys[at] = b.keys[i]
+			keys[at] = b.Keys[i]
 			copy(rows[at*dim:(at+1)*dim], src)
 		} else {
 			add(rows[at*dim:(at+1)*dim], src)
@@ -105,4 +115,10 @@ func add[T tensor.Float](dst, src []T) {
 	for i := range dst {
 		dst[i] += src[i]
 	}
+}
+
+// floats reads memory that is aligned to 8 bytes.
+func floats[T tensor.Float](b []byte) []T {
+	var z T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(z)))
 }
