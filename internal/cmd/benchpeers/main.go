@@ -4,9 +4,11 @@
 //
 //	go run ./internal/cmd/benchpeers [-rounds 7] [-threads 1] [-case sgemm,mlp,gpt,ctr,dlrm] [-dir DIR]
 //	go run ./internal/cmd/benchpeers -collective [-rounds 7] [-case shm2,tcp2,gloo2,shm4] [-dir DIR]
+//	go run ./internal/cmd/benchpeers -ddp [-rounds 7] [-dir DIR] [-data DIR]
 //
 // The programs of the other side are in -dir: torch_step.py and torch_dlrm.py;
-// with -collective, mpi_allreduce.c and torch_allreduce.py. Without them, or without
+// with -collective, mpi_allreduce.c and torch_allreduce.py; with -ddp, torch_ddp.py, and
+// the digits to train on in -data. Without them, or without
 // PyTorch or Open MPI, it says so and ends well.
 package main
 
@@ -54,6 +56,8 @@ func main() {
 	var c config
 	var only string
 	flag.BoolVar(&c.collective, "collective", false, "time all-reduce beside Open MPI and gloo instead of training steps")
+	flag.BoolVar(&c.ddp, "ddp", false, "time data-parallel training over two ranks beside PyTorch's, and what fusion gains")
+	flag.StringVar(&c.data, "data", "../shared/data", "directory of the digits (-ddp)")
 	flag.StringVar(&c.dir, "dir", "../shared/bench", "directory of the other side's programs")
 	flag.StringVar(&c.python, "python", "/usr/bin/python3", "Python with PyTorch")
 	flag.IntVar(&c.rounds, "rounds", 7, "pairs of each case")
@@ -82,7 +86,8 @@ func (e absentError) Error() string { return string(e) }
 type config struct {
 	dir, python     string
 	rounds, threads int
-	collective      bool
+	collective, ddp bool
+	data            string
 	gangline        string   // our program
 	mpi             string   // theirs, compiled
 	pin             []string // what is put before a command to pin it
@@ -114,6 +119,10 @@ func (c *config) run(ctx context.Context, only []string, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s; PyTorch %s\n", machine(), torch)
 		return c.collectives(ctx, only, out)
+	}
+	if c.ddp {
+		fmt.Fprintf(out, "%s; PyTorch %s\n", machine(), torch)
+		return c.dataParallel(ctx, dir, out)
 	}
 	if _, err := exec.LookPath("taskset"); err == nil {
 		c.pin = []string{"taskset", "-c", "0-" + strconv.Itoa(c.threads-1)}

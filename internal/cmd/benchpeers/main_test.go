@@ -77,3 +77,13 @@ func TestBetterRival(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestParseDDP(t *testing.T) {
+	step, share, err := parseDDP("noise\nddp torch-gloo ranks=2 steps_per_s=80.0 examples_per_s=20480 step_ms(sync)=11.69 step_ms(no_sync)=6.20 comm_share=0.47\n")
+	if err != nil || step != .0125 || share != .47 {
+		t.Errorf("got %v, %v, %v", step, share, err)
+	}
+	if _, _, err := parseDDP("Traceback"); err == nil {
+		t.Error("what says nothing is taken")
+	}
+}
