@@ -43,7 +43,10 @@ func Restore(first, second []float32, lo, index, n int, old []State) error {
 	clear(second)
 	for i := range old {
 		s := &old[i]
-		if Heir(i, n) == index {
+		switch {
+		case i == index: // the first that is added: as it is, also where it is -0
+			copy(first, s.First)
+		case Heir(i, n) == index:
 			for k, x := range s.First {
 				first[k] += x
 			}
