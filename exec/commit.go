@@ -38,6 +38,7 @@ const (
 type commit struct {
 	operands
 	e        *Exec
+	group    int
 	exchange *collective.Exchange
 	rule     optim.Rule
 	mine     [ballotSize]byte
@@ -68,7 +69,7 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 		return nil, err
 	}
 	x, err := collective.NewExchange(party, ballotSize)
-	return &commit{operands: io, e: b.e, exchange: x, rule: rule}, err
+	return &commit{operands: io, e: b.e, group: t.Group, exchange: x, rule: rule}, err
 }
 
 // clipping returns the rule that says how long gradients may be. It fails if the
@@ -115,6 +116,9 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 		return err
 	}
 	r := o.sum(all)
+	if r.Skipped {
+		o.e.revert(o.group)
+	}
 	divisor := o.rule.Divisor(r.Weight, squares)
 	out[0].SetScalar(divisor)
 	out[1].SetScalar(r.Loss)

@@ -24,7 +24,7 @@ func TestCompressedBuckets(t *testing.T) {
 		{"mlp", 0, compress.Spec{Kind: compress.KindF16}, slices.Repeat([]string{"f16"}, 6)},
 		{"mlp", 0, compress.Spec{}, slices.Repeat([]string{""}, 6)},
 		{"sparse", 0, onebit(), []string{"onebit(512)+feedback"}}, // the bias
-		{"frozen", 0, onebit(), nil},                              // tables of f64
+		{"frozen", 0, onebit(), nil}, // tables of f64
 	} {
 		program, err := strategy.AllReduce(steps(t)[c.model], strategy.Cluster{Workers: 3, Bucket: 1, Compression: c.spec, CompressFrom: c.from})
 		if err != nil {
