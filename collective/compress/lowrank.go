@@ -137,7 +137,10 @@ func (l *LowRank) Sketch(v []float32) {
 	}
 	at := l.tail()
 	for _, s := range l.plain {
-		at += copy(l.p[at:], v[s.lo:s.hi])
+		n := s.hi - s.lo
+		sum(l.p[at:at+n], l.residual.last[s.lo:s.hi], v[s.lo:s.hi]) // of a codec before this one
+		clear(l.residual.next[s.lo:s.hi])
+		at += n
 	}
 }
 

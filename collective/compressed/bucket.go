@@ -74,6 +74,19 @@ func (b *Bucket) Elems() int { return b.lo[len(b.lo)-1] }
 // Range is the elements [lo, hi) of a part in the vector.
 func (b *Bucket) Range(part int) (lo, hi int) { return b.lo[part], b.lo[part+1] }
 
+// Warm is the elements [lo, hi) of State.Warm that are of a part: none of most.
+func (b *Bucket) Warm(part int) (lo, hi int) {
+	if b.Spec.Kind != compress.KindPowerSGD {
+		return 0, 0
+	}
+	for k := range part + 1 {
+		lo = hi
+		_, n := compress.Factors(0, b.Spec.Rank, compress.Layers([]int{0}, [][]int{b.Parts[k].Shape}))
+		hi += n
+	}
+	return lo, hi
+}
+
 // Run sums the tensors of all parts over the group in place, as AllReduce.Run does.
 func (b *Bucket) Run(ctx context.Context, parts []*tensor.Tensor) error {
 	if len(parts) != len(b.Parts) {
