@@ -231,9 +231,15 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
 		return err
 	}
-	if w.cfg.Rank == 0 {
-		if report.Main, err = w.mainReport(ctx, version, trained.Loss); err != nil {
+	if w.cfg.Rank == 0 || w.holder.spread() {
+		state, err := w.holder.params(ctx, version)
+		if err != nil {
 			return err
+		}
+		if w.cfg.Rank == 0 {
+			if report.Main, err = w.mainReport(state, trained.Loss); err != nil {
+				return err
+			}
 		}
 	}
 	report.StepTime, report.BadRows = w.stepTime(), w.rows.Bad()
@@ -243,12 +249,8 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 }
 
 // mainReport is what rank 0 says for all: it looks at every parameter once.
-func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*report.Main, error) {
-	state, err := w.holder.params(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	m := &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
+func (w *worker) mainReport(state params.State, trainLoss *float64) (m *report.Main, err error) {
+	m = &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
 	m.TrainRows = w.rows.Train.Rows()
 	if m.TrainLoss = trainLoss; trainLoss != nil {
 		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))
