@@ -43,6 +43,8 @@ type local struct {
 	setup *Setup
 	rank  int
 	state params.State
+	// lost are the pieces of what this worker's compressed gradients lost; nil: nothing.
+	lost func() []checkpoint.Piece
 }
 
 func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint, imported params.State) (*local, error) {
@@ -66,13 +68,17 @@ func (l *local) leave(context.Context) error { return nil }
 
 // pieces are those that this rank saves. What all workers hold alike, rank 0 saves.
 func (l *local) pieces() []checkpoint.Piece {
-	if l.rank != 0 {
-		return nil
+	var all []checkpoint.Piece
+	if l.rank == 0 {
+		all = l.state.Pieces(l.setup.Step)
 	}
-	return l.state.Pieces(l.setup.Step)
+	if l.lost != nil {
+		all = append(all, l.lost()...)
+	}
+	return all
 }
 
-func (l *local) spread() bool { return false }
+func (l *local) spread() bool { return l.lost != nil }
 
 func (l *local) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
 	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(l.rank), l.pieces())

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gangline/gangline/params"
 	"github.com/gangline/gangline/report"
 
+	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/collective/compressed"
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
@@ -19,6 +23,7 @@ import (
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
+	"github.com/gangline/gangline/train/residual"
 )
 
 // progressEvery is the time between two progress messages of rank 0, which speaks
@@ -101,7 +106,31 @@ func (m *member) newWorker() (*worker, error) {
 	w.step, err = w.executor(strategy.StepPlan, m.rows.Train, w.order, w.holder.stores(), exec.Config{
 		Trace: m.trace, OnStep: w.onStep,
 	})
-	return w, err
+	if err != nil {
+		return nil, err
+	}
+	if err := w.keepLost(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// keepLost makes what compressed gradients lose part of the checkpoints, and goes on with
+// what the one has that this run goes on from.
+func (w *worker) keepLost() error {
+	buckets := w.step.Compressed()
+	if l, ok := w.holder.(*local); ok && slices.ContainsFunc(buckets, func(b *compressed.Bucket) bool { return b.Spec.Feedback }) {
+		l.lost = func() []checkpoint.Piece { return residual.Pieces(buckets) }
+	}
+	if w.from == nil {
+		return nil
+	}
+	left, err := residual.Restore(buckets, w.from)
+	if len(left) > 0 && w.cfg.Rank == 0 {
+		w.cfg.Logger.Warn("what compression lost before is given up: strategy.compression is now without feedback, or of other parameters",
+			"parameters", strings.Join(left, " "))
+	}
+	return err
 }
 
 // newHolder says where this worker's parameters live.
@@ -243,6 +272,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 		}
 	}
 	report.StepTime, report.BadRows = w.stepTime(), w.rows.Bad()
+	report.Compression = residual.Reports(w.step.Compressed())
 	bye, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	return w.holder.leave(bye)
