@@ -275,6 +275,11 @@ func TestCheckFinds(t *testing.T) {
 			[]string{"2  group.0  allreduce  w        group=0 tag=1  after=1   w.grad -> w.grad", "2  group.0  commit  step  group=0 tag=2  after=1  weight loss w.grad -> total \"sum l\"", "3  group.0  commit     step     group=0 tag=2  after=1   weight loss w.grad -> total \"sum l\"", "3 group.0 allreduce w group=0 tag=1 codec=f16 after=1 w.grad -> w.grad"},
 			"rank 0: task 3 (allreduce w): no commit of group 0 comes after it",
 		},
+		{
+			"commit of another group behind a codec", good,
+			[]string{"groups\n  0  0 1\n", "groups\n  0  0 1\n  1  0 1\n", "group=0 tag=1", "group=0 tag=1 codec=f16", "group.0  commit     step     group=0", "group.1  commit     step     group=1"},
+			"rank 0: task 2 (allreduce w): no commit of group 0 comes after it",
+		},
 		{"a rank on two hosts", good, []string{"holdings", "hosts\n  0  0 1\n  1  1\n\nholdings"}, "plan: rank 1 is on host 0 and on host 1: want each rank once"},
 		{"a rank on no host", good, []string{"holdings", "hosts\n  0  1\n\nholdings"}, "plan: hosts name 1 of 2 ranks: want all"},
 		{"a host of nobody", good, []string{"holdings", "hosts\n  0  0 1\n  1\n\nholdings"}, "plan: host 1 has no ranks"},
