@@ -164,6 +164,10 @@ func printTable(w io.Writer, r *report.Report) error {
 	row("parameters", "%d, sha256 %.16s", r.Params, r.ParamsSHA256)
 	row("gradients", "%d pushed = %d applied + %d dropped + %d pending", r.Gradients.Pushed, r.Gradients.Applied, r.Gradients.Dropped, r.Gradients.Pending)
 	row("traffic", "%.1f MB in %d messages", float64(r.BytesSent)/1e6, r.MessagesSent)
+	if c := r.Compression; c != nil {
+		row("compressed", "%.1f MB of gradients in %.1f MB, %.1f times fewer; lost and not made up for: %.2f of a gradient",
+			float64(c.Plain)/1e6, float64(c.Moved)/1e6, c.Fewer(), c.Lost)
+	}
 	for _, s := range r.StepTime {
 		row(fmt.Sprintf("worker %d", s.Rank), "compute %.2f s, update %.2f, communication %.2f, input %.2f, idle %.2f (for input %.2f)",
 			s.Compute, s.Update, s.Communication, s.Input, s.Wait, s.WaitInput)

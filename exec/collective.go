@@ -41,6 +41,9 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if t.Order != plan.Any {
 		return nil, fmt.Errorf("order %v is not supported", t.Order)
 	}
+	if t.Codec != "" {
+		return b.compressed(t, io, party)
+	}
 	if t.Op == plan.AllGatherRows {
 		return b.rows(t, io, party)
 	}

@@ -38,6 +38,7 @@ const (
 type commit struct {
 	operands
 	e        *Exec
+	group    int
 	exchange *collective.Exchange
 	rule     optim.Rule
 	early    []*early // of the gradients among the operands that were looked at before
@@ -72,7 +73,7 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 		party.Streams = nil // what runs on them takes turns
 	}
 	x, err := collective.NewExchange(party, ballotSize)
-	o := &commit{operands: io, e: b.e, exchange: x, rule: rule}
+	o := &commit{operands: io, e: b.e, group: t.Group, exchange: x, rule: rule}
 	for _, r := range t.In {
 		g := b.early[r]
 		if g != nil {
@@ -127,6 +128,9 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 		return err
 	}
 	r := o.sum(all)
+	if r.Skipped {
+		o.e.revert(o.group)
+	}
 	divisor := o.rule.Divisor(r.Weight, squares)
 	out[0].SetScalar(divisor)
 	out[1].SetScalar(r.Loss)

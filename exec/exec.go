@@ -136,6 +136,8 @@ type Exec struct {
 	feed   *feed // nil: nothing is fed
 	gets   []func(name string) *tensor.Tensor
 
+	buckets []*bucket // what is summed by a codec
+
 	wake    chan work     // tasks for goroutines that have none
 	lingers bool          // goroutines look for more work for a moment
 	crowded compute.Crowd // the backend, if it wants to know of them

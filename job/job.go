@@ -167,6 +167,8 @@ type Strategy struct {
 	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
 	// each by itself.
 	Bucket Size `yaml:"bucket"`
+	// Compression makes the gradients smaller that workers sum (allreduce).
+	Compression Compression `yaml:"compression"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -298,7 +300,7 @@ func Default() Job {
 		Precision: "f32",
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
-		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Consistency: Consistency{Kind: "bsp"}},
+		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Compression: Compression{Kind: CompressNone, Feedback: FeedbackAuto, Min: compressMin}, Consistency: Consistency{Kind: "bsp"}},
 		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,

@@ -38,6 +38,10 @@ func (e Extensions) Values(path string) []string {
 		return model.Activations()
 	case "strategy.kind":
 		return e.allStrategies()
+	case "strategy.compression.kind":
+		return CompressKinds()
+	case "strategy.compression.feedback":
+		return Feedbacks()
 	case "optimizer.kind":
 		return append(optimizerKinds(), e.rules()...)
 	case "data.train.format", "data.eval.format":

@@ -126,7 +126,7 @@ func (j *Job) Validate() error {
 	if err := j.Extensions.Check(); err != nil {
 		return fmt.Errorf("job: extensions: %w", err)
 	}
-	for _, check := range []func() error{j.validateOptimizer, j.Data.validateIntake, j.validateFeatures, j.validateStrategy} {
+	for _, check := range []func() error{j.validateOptimizer, j.Data.validateIntake, j.validateFeatures, j.validateStrategy, j.validateCompression} {
 		if err := check(); err != nil {
 			return err
 		}

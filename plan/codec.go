@@ -208,6 +208,25 @@ func unquote(s string) (string, error) {
 	return name, nil
 }
 
+// quoteCodec returns a codec as it stands in the text: as a name, of which brackets are part.
+func quoteCodec(codec string) string {
+	if plain := strings.NewReplacer("(", "", ")", "").Replace(codec); plain != "" && Quote(plain) == plain {
+		return codec
+	}
+	return strconv.Quote(codec)
+}
+
+// unquoteCodec is the inverse of quoteCodec.
+func unquoteCodec(s string) (string, error) {
+	if strings.HasPrefix(s, `"`) {
+		return unquote(s)
+	}
+	if quoteCodec(s) != s {
+		return "", fmt.Errorf("codec %q must stand in quotes", s)
+	}
+	return s, nil
+}
+
 // parseShape is the inverse of tensor.Shape.String.
 func parseShape(s string) (shape tensor.Shape, err error) {
 	ok := len(s) >= 2 && s[0] == '[' && s[len(s)-1] == ']'

@@ -29,6 +29,7 @@ func drawPlan(t *rapid.T) *Plan {
 			After: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Dep { return Dep{small.Draw(t, "task"), small.Draw(t, "lag")} }), 0, 3).Draw(t, "after"),
 			Tag:   rapid.Uint32().Draw(t, "tag"), Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), Done: Done(rapid.IntRange(0, 2).Draw(t, "done")),
 			Algorithm: Algorithm(rapid.IntRange(0, 4).Draw(t, "algorithm")),
+			Codec:     rapid.OneOf(rapid.SampledFrom([]string{"", "f16", "topk(0.01)+feedback", "->", "(", "a b", `"`, "tag=1"}), rapid.String()).Draw(t, "codec"),
 		}
 	})
 	value := rapid.Custom(func(t *rapid.T) Value {

@@ -157,6 +157,9 @@ type Task struct {
 	Done  Done
 	// Algorithm is of an AllReduce.
 	Algorithm Algorithm
+	// Codec is how an AllReduce of f32 is compressed, as compress.Spec writes it; empty:
+	// not at all. It then has a way of its own, and Algorithm is the usual.
+	Codec string
 }
 
 // Class is the role of a value.

@@ -108,6 +108,7 @@ func (c *codec) task(i int, t *Task) {
 		})
 	setting(c, "order", &t.Order, t.Order != Any, Order.String, ParseOrder)
 	setting(c, "algorithm", &t.Algorithm, t.Algorithm != ByRing, Algorithm.String, ParseAlgorithm)
+	setting(c, "codec", &t.Codec, t.Codec != "", quoteCodec, unquoteCodec)
 	setting(c, "done", &t.Done, t.Done != Stored, Done.String, ParseDone)
 	c.column()
 	setting(c, "after", &t.After, len(t.After) > 0, formatAfter, parseAfter)

@@ -18,18 +18,20 @@ type Report struct {
 	Strategy Strategy `json:"strategy"`
 	Ranks    int      `json:"ranks"`
 	Summary
-	Params         int64      `json:"params"` // elements of all parameters
-	ParamsSHA256   string     `json:"params_sha256"`
-	BytesSent      int64      `json:"bytes_sent"` // payload, all ranks
-	BytesReceived  int64      `json:"bytes_received"`
-	MessagesSent   int64      `json:"messages_sent"`
-	PeakRSSBytes   int64      `json:"peak_rss_bytes"` // of the largest rank
-	StepTime       []StepTime `json:"step_time"`      // a rank
-	Gradients      Gradients  `json:"gradients"`
-	PerRank        []Rank     `json:"per_rank"`
-	Restarts       []string   `json:"restarts,omitempty"` // why, each time
-	WallSeconds    float64    `json:"wall_seconds"`       // start of the launcher to its end
-	BadRowsSkipped int        `json:"bad_rows_skipped"`
+	Params        int64      `json:"params"` // elements of all parameters
+	ParamsSHA256  string     `json:"params_sha256"`
+	BytesSent     int64      `json:"bytes_sent"` // payload, all ranks
+	BytesReceived int64      `json:"bytes_received"`
+	MessagesSent  int64      `json:"messages_sent"`
+	PeakRSSBytes  int64      `json:"peak_rss_bytes"` // of the largest rank
+	StepTime      []StepTime `json:"step_time"`      // a rank
+	Gradients     Gradients  `json:"gradients"`
+	// Compression is left out where nothing is compressed.
+	Compression    *Compression `json:"compression,omitempty"`
+	PerRank        []Rank       `json:"per_rank"`
+	Restarts       []string     `json:"restarts,omitempty"` // why, each time
+	WallSeconds    float64      `json:"wall_seconds"`       // start of the launcher to its end
+	BadRowsSkipped int          `json:"bad_rows_skipped"`
 }
 
 // Strategy is how the step was spread.
@@ -120,7 +122,9 @@ type Rank struct {
 	PeakRSSBytes     int64     `json:"peak_rss_bytes"`
 	StepTime         *StepTime `json:"step_time,omitempty"`
 	Gradients        Gradients `json:"gradients"`
-	BadRows          int       `json:"bad_rows"`
+	// Compression is of each sum that is compressed.
+	Compression []Bucket `json:"compression,omitempty"`
+	BadRows     int      `json:"bad_rows"`
 	// Main is of rank 0 only.
 	Main *Main `json:"main,omitempty"`
 }
@@ -155,6 +159,7 @@ func New(name string, s Strategy, version string, ranks []Rank) (*Report, error)
 		k.Main = nil
 		r.PerRank = append(r.PerRank, k)
 	}
+	r.Compression = compression(ranks)
 	if r.ParamsSHA256 == "" {
 		return nil, fmt.Errorf("rank 0 gave no report")
 	}

@@ -14,8 +14,9 @@ const gradArena = 1
 // AllReduce gives every worker a copy of all parameters. Between a gradient and
 // the update stands one AllReduce of the bucket that it is in: gradients that the
 // backward pass makes one after the other, as many as Cluster.Bucket holds. It
-// leaves as soon as they are made, while the next ones are computed. For a table it
-// is an AllGatherRows of the rows that the workers met. All then make the same update.
+// leaves as soon as they are made, while the next ones are computed, compressed if
+// Cluster.Compression says so. For a table it is an AllGatherRows of the rows that the
+// workers met. All then make the same update.
 func AllReduce(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if c.Workers < 1 || c.Servers != 0 {
 		return nil, fmt.Errorf("strategy allreduce: %d workers and %d servers: want at least one worker and no servers", c.Workers, c.Servers)
@@ -24,6 +25,9 @@ func AllReduce(step *graph.Step, c Cluster) (*plan.Program, error) {
 		return nil, fmt.Errorf("strategy allreduce: buckets of %d bytes: want 1 or more, or 0 for the default", c.Bucket)
 	}
 	if err := c.checkHosts(); err != nil {
+		return nil, fmt.Errorf("strategy allreduce: %w", err)
+	}
+	if err := c.checkCompression(); err != nil {
 		return nil, fmt.Errorf("strategy allreduce: %w", err)
 	}
 	chooser, err := cost.NewChooser(c.Workers, c.Machine())
@@ -101,7 +105,7 @@ func (b *builder) sameType(value int) bool {
 
 // sendBucket sums what is in the bucket, if anything is, and begins another.
 func (b *builder) sendBucket() {
-	params := b.bucket.params
+	params, bytes := b.bucket.params, b.bucket.bytes
 	b.bucket = bucket{}
 	if len(params) == 0 {
 		return
@@ -114,7 +118,9 @@ func (b *builder) sendBucket() {
 		t.Name += ".." + params[n-1].Var.Name
 	}
 	t.Out = t.In
-	t.Algorithm = b.chooser.Choices(cost.Bytes(b.plan, &t))[0].Algorithm
+	if t.Codec = b.c.codec(bytes, b.plan.Values[t.In[0].Value].DType); t.Codec == "" {
+		t.Algorithm = b.chooser.Choices(cost.Bytes(b.plan, &t))[0].Algorithm
+	}
 	b.add(t)
 }
 

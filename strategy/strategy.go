@@ -11,10 +11,12 @@ package strategy
 import (
 	"fmt"
 
+	"github.com/gangline/gangline/collective/compress"
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/tensor"
 )
 
 // Cluster is what a strategy may know of the machines. Ranks 0 to Workers-1
@@ -37,6 +39,11 @@ type Cluster struct {
 	Hosts [][]int
 	Local cost.Path
 	Costs cost.Table
+	// Compression says how workers compress the buckets of f32 that they sum, of
+	// CompressFrom bytes and more; the zero value: not at all. Rows of tables are not
+	// compressed: they are few already.
+	Compression  compress.Spec
+	CompressFrom int
 }
 
 // BucketDefault is the bytes of a bucket where nothing else is said. A message over a
@@ -48,6 +55,22 @@ const BucketDefault = 1 << 20
 // Machine is what package cost must know of the cluster.
 func (c *Cluster) Machine() cost.Machine {
 	return cost.Machine{Costs: c.Costs, Local: c.Local, Hosts: c.Hosts}
+}
+
+// codec says how a bucket of so many bytes is compressed, empty if it is not.
+func (c *Cluster) codec(bytes int, dtype tensor.DType) string {
+	if c.Compression.Kind == "" || dtype != tensor.F32 || bytes < c.CompressFrom {
+		return ""
+	}
+	return c.Compression.String()
+}
+
+// checkCompression fails unless there is a codec of that kind and settings.
+func (c *Cluster) checkCompression() error {
+	if c.Compression.Kind == "" {
+		return nil
+	}
+	return c.Compression.Validate()
 }
 
 // checkHosts fails unless every worker is on one host.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gangline/gangline/collective/compress"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/optim"
@@ -70,6 +71,10 @@ func frozen(t testing.TB) *graph.Step {
 	return step
 }
 
+func onebit() compress.Spec {
+	return compress.Spec{Kind: compress.KindOneBit, Block: 512, Feedback: true}
+}
+
 func clusters(kind string) []strategy.Cluster {
 	var all []strategy.Cluster
 	switch kind {
@@ -81,6 +86,7 @@ func clusters(kind string) []strategy.Cluster {
 		}
 		for w := range 4 {
 			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Micro: w}, strategy.Cluster{Workers: w + 1, Bucket: 1})
+			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Compression: onebit(), CompressFrom: 40})
 		}
 	case "ps":
 		for w := range 8 {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/feature"
-	"github.com/gangline/gangline/transport"
+	"github.com/gangline/gangline/train/meet"
 )
 
 // agreeTag carries what workers say of their rows to rank 0.
@@ -30,12 +30,16 @@ func featuresDigest(f *feature.Fitted) (string, error) {
 	return f.Digest()
 }
 
+// workers are those of the job, for what they say to each other between steps.
+func (w *worker) workers() meet.Workers {
+	return meet.Workers{
+		Endpoint: w.endpoint, Rank: w.cfg.Rank, Count: w.setup.Cluster.Workers, Patience: time.Duration(w.setup.Job.Network.TaskTimeout),
+	}
+}
+
 // agree lets rank 0 compare the rows of all workers, before the first step. What
 // the job alone decides is in the digest that all ranks compare when they join.
 func (w *worker) agree(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(w.setup.Job.Network.TaskTimeout),
-		fmt.Errorf("nothing came within network.task_timeout, %v", time.Duration(w.setup.Job.Network.TaskTimeout)))
-	defer cancel()
 	features, err := featuresDigest(w.rows.Features)
 	if err != nil {
 		return fmt.Errorf("rank %d: comparing data: %w", w.cfg.Rank, err)
@@ -48,30 +52,18 @@ func (w *worker) agree(ctx context.Context) error {
 		}
 		own.Eval = &f
 	}
-	if w.cfg.Rank != 0 {
-		text, err := json.Marshal(own)
-		if err != nil {
-			return fmt.Errorf("rank %d: comparing data: %w", w.cfg.Rank, err)
-		}
-		return w.endpoint.Send(ctx, 0, agreeTag, nil, text)
+	text, err := json.Marshal(own)
+	if err != nil {
+		return fmt.Errorf("rank %d: comparing data: %w", w.cfg.Rank, err)
 	}
-	for r := 1; r < w.setup.Cluster.Workers; r++ {
-		recv := transport.Receive{Peer: r, Tag: agreeTag, Grow: func(n int) []byte { return make([]byte, n) }}
-		if err := w.endpoint.Post(&recv); err != nil {
-			return err
-		}
-		if err := recv.Wait(ctx); err != nil {
-			return fmt.Errorf("rank 0: waiting to compare data with rank %d: %w", r, err)
-		}
+	others := w.workers()
+	return others.Gather(ctx, agreeTag, "comparing data", text, func(rank int, text []byte) error {
 		var other seen
-		if err := json.Unmarshal(recv.Buf[:recv.N], &other); err != nil {
-			return fmt.Errorf("rank 0: comparing data with rank %d: %w", r, err)
+		if err := json.Unmarshal(text, &other); err != nil {
+			return fmt.Errorf("rank 0: comparing data with rank %d: %w", rank, err)
 		}
-		if err := own.differs(other, r); err != nil {
-			return err
-		}
-	}
-	return nil
+		return own.differs(other, rank)
+	})
 }
 
 // differs says how the rows of a rank are not those of rank 0.

@@ -13,12 +13,13 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/train/input"
-	"github.com/gangline/gangline/transport"
+	"github.com/gangline/gangline/train/tally"
 )
 
 // tallyTag carries tallies to rank 0: above the tags of plans and stores.
@@ -28,10 +29,10 @@ const tallyTag = 1 << 26
 type tester struct {
 	exec  *exec.Exec
 	steps int64
-	tally tally
+	tally tally.Tally
 	names [4]string // of loss, weight, predictions, labels
 	buf   [2][]float64
-	sides *sides // weights and groups of the rows; nil: none
+	sides *tally.Sides // weights and groups of the rows; nil: none
 	// scored keeps predictions for metrics; otherwise only the loss counts.
 	scored bool
 }
@@ -63,6 +64,19 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 	return t, nil
 }
 
+// newSides finds the columns of weights and groups; nil if there is nothing to read.
+func (w *worker) newSides(src data.Source, o data.Order) (*tally.Sides, error) {
+	group := w.setup.Job.Eval.Group
+	if group != "" && w.setup.Step.Model.Task != graph.Binary {
+		return nil, &job.FieldError{Field: "eval.group", Fix: fmt.Sprintf("AUC within groups is of models that predict yes or no, not of %s", w.setup.Job.Model.Kind)}
+	}
+	s, err := tally.NewSides(src, o, w.cfg.Rank, w.setup.Cluster.Workers, group)
+	if err != nil {
+		return nil, &job.FieldError{Field: "eval.group", Fix: err.Error()}
+	}
+	return s, nil
+}
+
 // evaluate tests one version of the parameters on all rows of a source, every
 // worker on its part, and gives rank 0 the metrics; others get zeros.
 func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, scored bool) (metric.Result, error) {
@@ -71,14 +85,14 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 		return metric.Result{}, fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
 	}
 	task, threshold := w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold
-	t.tally, t.scored = newTally(task, threshold), scored
+	t.tally, t.scored = tally.New(task, threshold), scored
 	if err := t.exec.Run(ctx, 0, t.steps); err != nil {
 		return metric.Result{}, fmt.Errorf("evaluation: %w", err)
 	}
 	if err := w.gather(ctx, &t.tally); err != nil || w.cfg.Rank != 0 {
 		return metric.Result{}, err
 	}
-	m := t.tally.result(scored)
+	m := t.tally.Result(scored)
 	if oracle, ok := src.(data.Oracle); ok && m.AUC != nil {
 		if err := compare(&m, src, oracle); err != nil {
 			return m, err
@@ -98,11 +112,11 @@ func (t *tester) take(step int64, get func(name string) *tensor.Tensor) error {
 	}
 	rows := metric.Rows{Predict: floats(get(t.names[2]), &t.buf[0]), Label: label}
 	if t.sides != nil {
-		if err := t.sides.read(step, &rows); err != nil {
+		if err := t.sides.Read(step, &rows); err != nil {
 			return err
 		}
 	}
-	t.tally.of.Add(rows)
+	t.tally.Add(rows)
 	return nil
 }
 
@@ -120,30 +134,25 @@ func floats(t *tensor.Tensor, buf *[]float64) []float64 {
 	return b
 }
 
-// gather merges the tallies of all workers into rank 0's.
-func (w *worker) gather(ctx context.Context, own *tally) error {
+// gather merges the tallies of all workers into rank 0's. How long others take for
+// their parts has no bound of its own: nothing ties them to rank 0 during a test.
+func (w *worker) gather(ctx context.Context, own *tally.Tally) error {
+	var b bytes.Buffer
 	if w.cfg.Rank != 0 {
-		var b bytes.Buffer
-		if err := own.encode(&b); err != nil {
+		if err := own.Encode(&b); err != nil {
 			return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
 		}
-		return w.endpoint.Send(ctx, 0, tallyTag, nil, b.Bytes())
 	}
-	for r := 1; r < w.setup.Cluster.Workers; r++ {
-		recv := transport.Receive{Peer: r, Tag: tallyTag, Grow: func(n int) []byte { return make([]byte, n) }}
-		if err := w.endpoint.Post(&recv); err != nil {
-			return err
+	others := w.workers()
+	others.Patience = 0
+	return others.Gather(ctx, tallyTag, "evaluation", b.Bytes(), func(rank int, text []byte) error {
+		part := tally.New(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
+		if err := part.Decode(bytes.NewReader(text)); err != nil {
+			return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", rank, err)
 		}
-		if err := recv.Wait(ctx); err != nil {
-			return fmt.Errorf("rank 0: evaluation: waiting for the part of rank %d: %w", r, err)
-		}
-		part := newTally(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
-		if err := part.decode(bytes.NewReader(recv.Buf[:recv.N])); err != nil {
-			return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", r, err)
-		}
-		own.merge(&part)
-	}
-	return nil
+		own.Merge(&part)
+		return nil
+	})
 }
 
 // compare adds what the truth reaches on the same rows.

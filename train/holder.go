@@ -24,7 +24,10 @@ type holder interface {
 	// that of the eval plan reads version from. nil if nothing is remote.
 	stores() exec.Stores
 	evalStores(version int64) exec.Stores
-	// save writes the shards of a checkpoint into dir.
+	// spread reports whether every worker has pieces of the state that no other has:
+	// then all take part in save and params, and if not, rank 0 alone calls them.
+	spread() bool
+	// save writes the shards of a checkpoint that this rank answers for into dir.
 	save(ctx context.Context, version int64, dir string) ([]checkpoint.Shard, error)
 	// params returns all parameters, whole, without slots.
 	params(ctx context.Context, version int64) (params.State, error)
@@ -40,6 +43,8 @@ type local struct {
 	setup *Setup
 	rank  int
 	state params.State
+	// lost are the pieces of what this worker's compressed gradients lost; nil: nothing.
+	lost func() []checkpoint.Piece
 }
 
 func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint, imported params.State) (*local, error) {
@@ -61,8 +66,22 @@ func (l *local) evalStores(int64) exec.Stores { return nil }
 
 func (l *local) leave(context.Context) error { return nil }
 
+// pieces are those that this rank saves. What all workers hold alike, rank 0 saves.
+func (l *local) pieces() []checkpoint.Piece {
+	var all []checkpoint.Piece
+	if l.rank == 0 {
+		all = l.state.Pieces(l.setup.Step)
+	}
+	if l.lost != nil {
+		all = append(all, l.lost()...)
+	}
+	return all
+}
+
+func (l *local) spread() bool { return l.lost != nil }
+
 func (l *local) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
-	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(l.rank), l.state.Pieces(l.setup.Step))
+	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(l.rank), l.pieces())
 	return []checkpoint.Shard{s}, err
 }
 
@@ -93,6 +112,8 @@ func (r *remote) stores() exec.Stores { return r.client }
 func (r *remote) evalStores(version int64) exec.Stores { return &pinned{r.client, version} }
 
 func (r *remote) leave(ctx context.Context) error { return r.client.Close(ctx) }
+
+func (r *remote) spread() bool { return false }
 
 func (r *remote) save(ctx context.Context, version int64, dir string) ([]checkpoint.Shard, error) {
 	receipts, err := r.client.Snapshot(ctx, version, dir)

@@ -53,6 +53,13 @@ func runMem(t *testing.T, j job.Job, attempt int) *report.Main {
 // mem transport; its data must be generated.
 func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 	t.Helper()
+	reports, errs := livesMem(t, j, attempt)
+	return reports[0].Main, errs
+}
+
+// livesMem is lifeMem with the reports of all ranks, and what they sent.
+func livesMem(t *testing.T, j job.Job, attempt int) ([]report.Rank, []error) {
+	t.Helper()
 	columns, err := input.Columns(t.Context(), j, "")
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +93,9 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 				}
 			}
 			ranks.Go(func() {
-				if errs[r] = do(t.Context(), &reports[r]); errs[r] != nil {
+				errs[r] = do(t.Context(), &reports[r])
+				reports[r].BytesSent = m.stats().BytesSent
+				if errs[r] != nil {
 					_ = m.endpoint.Close() // so that the others end, too
 				}
 			})
@@ -96,7 +105,7 @@ func lifeMem(t *testing.T, j job.Job, attempt int) (*report.Main, []error) {
 			_ = e.Close()
 		}
 	})
-	return reports[0].Main, errs
+	return reports, errs
 }
 
 // A run that was ended after a checkpoint in mid-epoch and goes on from it ends

@@ -49,6 +49,7 @@ func (s *sleepy) Read(rows []int, b *data.Batch) error {
 // result is what a run of some steps left.
 type result struct {
 	params params.State
+	shared []params.State // of every worker
 	stats  []transport.Stats
 	report []report.Rank
 }
@@ -62,7 +63,7 @@ func trainMem(t *testing.T, j job.Job, src data.Source, steps int64) result {
 		t.Fatal(err)
 	}
 	world := j.Strategy.Workers + j.Strategy.Servers
-	out := result{report: make([]report.Rank, world)}
+	out := result{report: make([]report.Rank, world), shared: make([]params.State, world)}
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(uint64(world), j.Seed))
 		delays := make([]time.Duration, world*world)
@@ -115,6 +116,7 @@ func runRank(ctx context.Context, m *member, steps int64, out *result) error {
 	if err := w.step.Run(ctx, 0, steps); err != nil {
 		return err
 	}
+	out.shared[m.cfg.Rank] = w.holder.shared()
 	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
 		return err
 	}

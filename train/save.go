@@ -105,17 +105,29 @@ func resumePoint(cfg Config) (*checkpoint.Checkpoint, error) {
 	return c, sameJob(j, c)
 }
 
-// save writes the checkpoint of a version: rank 0 gathers the shards and
-// publishes. Other ranks need not wait: no later step commits without rank 0.
+// saveTag carries the directory of a checkpoint from rank 0 and the shards of others
+// back to it.
+const saveTag = shareTag + 1
+
+// save writes the checkpoint of a version: rank 0 makes the directory, gathers what
+// describes the shards, and publishes. Other workers take part if they hold pieces
+// of their own. They need not wait for the end of it: no later step commits without
+// rank 0.
 func (w *worker) save(ctx context.Context, version int64) error {
-	root, keep := w.setup.Job.Checkpoint.Dir, w.setup.Job.Checkpoint.Keep
+	root, keep, first := w.setup.Job.Checkpoint.Dir, w.setup.Job.Checkpoint.Keep, w.cfg.Rank == 0
 	switch {
-	case w.cfg.Rank != 0 || root == "":
+	case root == "" || !first && !w.holder.spread():
 		return nil
-	case w.savedAt == version: // perhaps by a run that died before it tidied up
+	case w.savedAt == version && first: // perhaps by a run that died before it tidied up
 		return checkpoint.Prune(root, version, keep)
+	case w.savedAt == version:
+		return nil
+	case !first:
+		w.savedAt = version
+		_, err := w.shards(ctx, version, "")
+		return err
 	}
-	root, err := filepath.Abs(root) // servers write there too
+	root, err := filepath.Abs(root) // servers and other workers write there too
 	if err != nil {
 		return fmt.Errorf("checkpoint: %w", err)
 	}
@@ -147,8 +159,55 @@ func (w *worker) manifest(ctx context.Context, version int64, dir string) (check
 	if m.Files, err = input.SaveFeatures(dir, w.rows.Features); err != nil {
 		return m, err
 	}
-	m.Shards, err = w.holder.save(ctx, version, dir)
+	m.Shards, err = w.shards(ctx, version, dir)
 	return m, err
+}
+
+// shards writes those of this rank into the directory that rank 0 made and gives
+// rank 0 those of all. All write at the same time; who cannot says so by its failure.
+func (w *worker) shards(ctx context.Context, version int64, dir string) ([]checkpoint.Shard, error) {
+	others := w.workers()
+	if !w.holder.spread() {
+		others.Count = 1
+	}
+	text, err := others.Share(ctx, saveTag, "directory of a checkpoint", []byte(dir))
+	if err != nil {
+		return nil, err
+	}
+	if dir = string(text); w.cfg.Rank != 0 {
+		if err := there(dir); err != nil {
+			return nil, err
+		}
+	}
+	all, err := w.holder.save(ctx, version, dir)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = json.Marshal(all); err != nil {
+		return nil, fmt.Errorf("checkpoint: %w", err)
+	}
+	err = others.Gather(ctx, saveTag, "parts of a checkpoint", text, func(rank int, text []byte) error {
+		var more []checkpoint.Shard
+		if err := json.Unmarshal(text, &more); err != nil {
+			return fmt.Errorf("checkpoint: shards of rank %d: %w", rank, err)
+		}
+		for _, s := range more {
+			if err := there(filepath.Join(dir, s.File)); err != nil {
+				return fmt.Errorf("checkpoint: rank %d: %w", rank, err)
+			}
+		}
+		all = append(all, more...)
+		return nil
+	})
+	return all, err
+}
+
+// there fails unless a directory or file of a checkpoint can be seen here.
+func there(path string) error {
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("the checkpoint's directory must be shared by all hosts: %w", err)
+	}
+	return nil
 }
 
 // checkCursor refuses to go on over other data than the checkpoint's.
@@ -176,8 +235,8 @@ func snapshotter(store int) func(step int64, dir string, pieces []checkpoint.Pie
 		if dir == "" {
 			return checkpoint.Encode(name, pieces)
 		}
-		if _, err := os.Stat(dir); err != nil {
-			return nil, fmt.Errorf("the checkpoint's directory must be shared by all hosts: %w", err)
+		if err := there(dir); err != nil {
+			return nil, err
 		}
 		s, err := checkpoint.WriteShard(dir, name, pieces)
 		if err != nil {

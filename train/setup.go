@@ -69,6 +69,7 @@ func clusterOf(j *job.Job) strategy.Cluster {
 	s := &j.Strategy
 	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table}
 	c.Local = localPath(&j.Network)
+	c.Compression, c.CompressFrom = s.Compression.Spec(), int(s.Compression.Min)
 	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says
 		c.Hosts = j.Network.HostsOf()
 	}

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gangline/gangline/report"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
-	"github.com/gangline/gangline/transport"
 )
 
 // shareTag carries the value of a test from rank 0 to the other workers.
@@ -94,8 +92,8 @@ func (w *worker) judge(ctx context.Context, step int64, m *metric.Result) (best 
 	if w.patient == nil {
 		return false, nil
 	}
-	value, _ := m.Value(w.patient.Metric) // NaN on other ranks
-	if w.patient.Limit > 0 {
+	value, _ := m.Value(w.patient.Metric)         // NaN on other ranks
+	if w.patient.Limit > 0 || w.holder.spread() { // all stop alike, and write alike
 		if value, err = w.share(ctx, value); err != nil {
 			return false, fmt.Errorf("rank %d: after the test of step %d: %w", w.cfg.Rank, step, err)
 		}
@@ -144,28 +142,14 @@ func (w *worker) keep(ctx context.Context, at int64, best bool) error {
 	return nil
 }
 
-// share sends a number from rank 0 to all other workers and returns it.
+// share returns, on all workers, a number that rank 0 has.
 func (w *worker) share(ctx context.Context, v float64) (float64, error) {
-	limit := time.Duration(w.setup.Job.Network.TaskTimeout)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("nothing came from rank 0 within network.task_timeout, %v", limit))
-	defer cancel()
-	if w.cfg.Rank == 0 {
-		text := binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))
-		for r := 1; r < w.setup.Cluster.Workers; r++ {
-			if err := w.endpoint.Send(ctx, r, shareTag, nil, text); err != nil {
-				return v, err
-			}
-		}
-		return v, nil
-	}
-	recv := transport.Receive{Peer: 0, Tag: shareTag, Buf: make([]byte, 8)}
-	if err := w.endpoint.Post(&recv); err != nil {
+	others := w.workers()
+	text, err := others.Share(ctx, shareTag, "value of the test", binary.LittleEndian.AppendUint64(nil, math.Float64bits(v)))
+	if err != nil || len(text) != 8 {
 		return v, err
 	}
-	if err := recv.Wait(ctx); err != nil {
-		return v, err
-	}
-	return math.Float64frombits(binary.LittleEndian.Uint64(recv.Buf)), nil
+	return math.Float64frombits(binary.LittleEndian.Uint64(text)), nil
 }
 
 // best is what the report says of the best test; nil if nobody judged.

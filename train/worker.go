@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gangline/gangline/params"
 	"github.com/gangline/gangline/report"
 
+	"github.com/gangline/gangline/checkpoint"
+	"github.com/gangline/gangline/collective/compressed"
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
@@ -19,6 +23,7 @@ import (
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
+	"github.com/gangline/gangline/train/residual"
 )
 
 // progressEvery is the time between two progress messages of rank 0, which speaks
@@ -101,7 +106,31 @@ func (m *member) newWorker() (*worker, error) {
 	w.step, err = w.executor(strategy.StepPlan, m.rows.Train, w.order, w.holder.stores(), exec.Config{
 		Trace: m.trace, OnStep: w.onStep,
 	})
-	return w, err
+	if err != nil {
+		return nil, err
+	}
+	if err := w.keepLost(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
+}
+
+// keepLost makes what compressed gradients lose part of the checkpoints, and goes on with
+// what the one has that this run goes on from.
+func (w *worker) keepLost() error {
+	buckets := w.step.Compressed()
+	if l, ok := w.holder.(*local); ok && slices.ContainsFunc(buckets, func(b *compressed.Bucket) bool { return b.Spec.Feedback }) {
+		l.lost = func() []checkpoint.Piece { return residual.Pieces(buckets) }
+	}
+	if w.from == nil {
+		return nil
+	}
+	left, err := residual.Restore(buckets, w.from)
+	if len(left) > 0 && w.cfg.Rank == 0 {
+		w.cfg.Logger.Warn("what compression lost before is given up: strategy.compression is now without feedback, or of other parameters",
+			"parameters", strings.Join(left, " "))
+	}
+	return err
 }
 
 // newHolder says where this worker's parameters live.
@@ -231,24 +260,27 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
 		return err
 	}
-	if w.cfg.Rank == 0 {
-		if report.Main, err = w.mainReport(ctx, version, trained.Loss); err != nil {
+	if w.cfg.Rank == 0 || w.holder.spread() {
+		state, err := w.holder.params(ctx, version)
+		if err != nil {
 			return err
+		}
+		if w.cfg.Rank == 0 {
+			if report.Main, err = w.mainReport(state, trained.Loss); err != nil {
+				return err
+			}
 		}
 	}
 	report.StepTime, report.BadRows = w.stepTime(), w.rows.Bad()
+	report.Compression = residual.Reports(w.step.Compressed())
 	bye, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	return w.holder.leave(bye)
 }
 
 // mainReport is what rank 0 says for all: it looks at every parameter once.
-func (w *worker) mainReport(ctx context.Context, version int64, trainLoss *float64) (*report.Main, error) {
-	state, err := w.holder.params(ctx, version)
-	if err != nil {
-		return nil, err
-	}
-	m := &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
+func (w *worker) mainReport(state params.State, trainLoss *float64) (m *report.Main, err error) {
+	m = &report.Main{Summary: w.main, Params: params.Count(w.setup.Step)}
 	m.TrainRows = w.rows.Train.Rows()
 	if m.TrainLoss = trainLoss; trainLoss != nil {
 		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))

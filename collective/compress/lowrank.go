@@ -85,7 +85,7 @@ func NewLowRank(n, rank int, matrices []Matrix) (*LowRank, error) {
 		if m.Rows < 0 || m.Cols < 0 || m.Lo < at || m.Cols > 0 && m.Rows > (n-m.Lo)/m.Cols {
 			return nil, fmt.Errorf("compress: matrix of %d x %d from element %d on overlaps the one before, or ends after %d", m.Rows, m.Cols, m.Lo, n)
 		}
-		if rank*(m.Rows+m.Cols) >= m.Rows*m.Cols {
+		if !gains(rank, m) {
 			continue
 		}
 		l.unpacked(at, m.Lo)
@@ -137,7 +137,10 @@ func (l *LowRank) Sketch(v []float32) {
 	}
 	at := l.tail()
 	for _, s := range l.plain {
-		at += copy(l.p[at:], v[s.lo:s.hi])
+		n := s.hi - s.lo
+		sum(l.p[at:at+n], l.residual.last[s.lo:s.hi], v[s.lo:s.hi]) // of a codec before this one
+		clear(l.residual.next[s.lo:s.hi])
+		at += n
 	}
 }
 

@@ -400,3 +400,28 @@ func TestLayers(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// What another codec lost of elements that are in no matrix is given out by the first step.
+func TestLowRankGivesOutTheRest(t *testing.T) {
+	const n = 10*20 + 3
+	l, err := compress.NewLowRank(n, 1, []compress.Matrix{{Lo: 3, Rows: 10, Cols: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := make([]float32, n)
+	copy(first, []float32{1, -2, 3})
+	if err := l.Restore(0, 1, []compress.State{{First: first, Warm: l.State().Warm}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]float32{{11, 8, 13}, {10, 10, 10}} {
+		v := make([]float32, n)
+		copy(v, []float32{10, 10, 10})
+		l.Sketch(v)
+		l.Solve()
+		l.Finish(v)
+		l.Keep()
+		if !slices.Equal(v[:3], want) {
+			t.Errorf("got %v, want %v", v[:3], want)
+		}
+	}
+}

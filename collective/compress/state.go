@@ -43,7 +43,10 @@ func Restore(first, second []float32, lo, index, n int, old []State) error {
 	clear(second)
 	for i := range old {
 		s := &old[i]
-		if Heir(i, n) == index {
+		switch {
+		case i == index: // the first that is added: as it is, also where it is -0
+			copy(first, s.First)
+		case Heir(i, n) == index:
 			for k, x := range s.First {
 				first[k] += x
 			}
@@ -93,8 +96,9 @@ type Report struct {
 	// Bytes is what this rank sent and received, Plain what it would have in a ring
 	// all-reduce of float32.
 	Bytes, Plain int64
-	// Input is the norm of this rank's vector in the last run; First and Second are those of
-	// the residuals after it (see State).
+	// Input is the norm of this rank's vector in the last run whose sum was finite; First and
+	// Second are those of the residuals (see State), or without feedback of what was lost in
+	// that run.
 	Input, First, Second float64
 }
 

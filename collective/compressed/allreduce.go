@@ -31,6 +31,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/collective/compress"
@@ -59,6 +60,8 @@ type AllReduce struct {
 	out           []byte // what is being sent
 	sum           []float32
 	bytes         int64
+	lost          loss
+	look          bool // at what this run loses
 	report        compress.Report
 	broken        error
 }
@@ -117,6 +120,9 @@ func (a *AllReduce) allocate(longest int) {
 	me, n := a.Index, int64(len(a.Group))
 	a.out = make([]byte, longest)
 	a.sum = make([]float32, a.width(me))
+	if a.first == nil {
+		a.lost.rest = make([]float32, a.elems/len(a.Group)+1) // as long as the longest chunk
+	}
 	for j := range a.Group {
 		if j == me {
 			continue
@@ -153,6 +159,9 @@ func (a *AllReduce) Run(ctx context.Context, t *tensor.Tensor) error {
 		return err
 	}
 	v := t.F32()
+	if a.look = a.first == nil && a.report.Runs%lookEvery == 0; a.look {
+		a.lost.input, a.lost.first, a.lost.second = 0, 0, 0
+	}
 	finite, err := a.run(ctx, v)
 	if err != nil {
 		a.broken = fmt.Errorf("compressed: all-reduce by %v over ranks %v: %w", a.codec, a.Group, err)
@@ -162,18 +171,45 @@ func (a *AllReduce) Run(ctx context.Context, t *tensor.Tensor) error {
 	if !finite {
 		a.report.Skipped++
 	}
-	if a.first == nil {
-		return nil
-	}
-	a.report.Input = a.first.Input()
-	if finite {
+	switch {
+	case a.first == nil:
+		if finite && a.look {
+			a.report.Input, a.report.First, a.report.Second = a.lost.norms()
+		}
+	case finite:
+		a.report.Input = a.first.Input()
 		a.first.Keep()
 		a.second.Keep()
-	} else {
+	default:
 		a.first.Drop()
 		a.second.Drop()
 	}
 	return nil
+}
+
+// lookEvery is in how many runs a runner without feedback, which has no residuals, looks once
+// at what it loses.
+const lookEvery = 64
+
+// loss is what a run loses that keeps nothing of it.
+type loss struct {
+	rest                 []float32 // memory of a chunk
+	input, first, second float64   // squares
+}
+
+// encode encodes v, adds to lost the square of what that loses, and to input that of v.
+func (l *loss) encode(c compress.Codec, dst []byte, v []float32, input, lost *float64) int {
+	rest := l.rest[:len(v)]
+	copy(rest, v)
+	n := c.EncodeRest(dst, rest)
+	was, is := compress.Norm(v), compress.Norm(rest)
+	*input += was * was
+	*lost += is * is
+	return n
+}
+
+func (l *loss) norms() (input, first, second float64) {
+	return math.Sqrt(l.input), math.Sqrt(l.first), math.Sqrt(l.second)
 }
 
 // fits checks what both collectives are given.
@@ -240,7 +276,7 @@ func (a *AllReduce) give(ctx context.Context, v []float32) error {
 		if a.sizes[j] == 0 {
 			continue
 		}
-		n := encode(a.first, a.codec, a.out, a.bounds[j], a.chunk(v, j))
+		n := a.encode(j, a.chunk(v, j))
 		if err := a.send(ctx, j, a.out[:n]); err != nil {
 			return err
 		}
@@ -248,12 +284,21 @@ func (a *AllReduce) give(ctx context.Context, v []float32) error {
 	return nil
 }
 
-// encode encodes with feedback, if there is any.
-func encode(f *compress.Feedback, c compress.Codec, dst []byte, lo int, v []float32) int {
-	if f == nil {
-		return c.Encode(dst, v)
+// encode encodes this rank's part of chunk j, or, if that is its own, the sum, with feedback
+// if there is any.
+func (a *AllReduce) encode(j int, v []float32) int {
+	switch sum := j == a.Index; {
+	case a.first != nil && sum:
+		return a.second.Encode(a.out, 0, v)
+	case a.first != nil:
+		return a.first.Encode(a.out, a.bounds[j], v)
+	case a.look && sum:
+		var input float64
+		return a.lost.encode(a.codec, a.out, v, &input, &a.lost.second)
+	case a.look:
+		return a.lost.encode(a.codec, a.out, v, &a.lost.input, &a.lost.first)
 	}
-	return f.Encode(dst, lo, v)
+	return a.codec.Encode(a.out, v)
 }
 
 // add sums the parts of this rank's chunk in the order of the group.
@@ -291,7 +336,7 @@ func (a *AllReduce) publish(ctx context.Context, own []float32) error {
 	if len(own) == 0 {
 		return nil
 	}
-	out := a.out[:encode(a.second, a.codec, a.out, 0, a.sum)]
+	out := a.out[:a.encode(a.Index, a.sum)]
 	for d := 1; d < len(a.Group); d++ {
 		if err := a.send(ctx, (a.Index+d)%len(a.Group), out); err != nil {
 			return err

@@ -71,8 +71,8 @@ func (s *PowerSGD) Run(ctx context.Context, t *tensor.Tensor) error {
 		return s.broken
 	}
 	s.report.Runs++
-	s.report.Input = s.low.Input()
 	if finite {
+		s.report.Input = s.low.Input()
 		s.low.Keep()
 	} else {
 		s.report.Skipped++

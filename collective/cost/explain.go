@@ -10,7 +10,8 @@ import (
 )
 
 // Explain writes, for each collective of rank 0, by which algorithm it is done and
-// why: what each would take on a machine, whose hosts are those of the plan.
+// why: what each would take on a machine, whose hosts are those of the plan; of one that is
+// compressed, what its bytes become.
 func Explain(w io.Writer, p *plan.Plan, m Machine) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	choosers := make(map[int]*Chooser)
@@ -24,6 +25,14 @@ func Explain(w io.Writer, p *plan.Plan, m Machine) error {
 		who := plural(len(group), "rank") + " on " + plural(len(hosts), "host")
 		if task.Op != plan.AllReduce {
 			fmt.Fprintf(t, "%s %s\t%s\t\t%s\n", task.Verb(), plan.Quote(task.Name), who, only(task))
+			continue
+		}
+		if task.Codec != "" {
+			c, err := CompressedSum(p, task, m)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(t, "%s %s\t%s\t%d bytes\t%s\n", task.Verb(), plan.Quote(task.Name), who, c.Plain, c.text(task.Codec))
 			continue
 		}
 		if choosers[task.Group] == nil {

@@ -196,10 +196,21 @@ func TestGoodPlans(t *testing.T) {
 		"grad    of=w", "grad    of=w arena=1 offset=8", "loss    f32  []     scalar", "loss    f32  []     scalar arena=2 offset=8")
 	// Two hosts, and an algorithm that goes by them.
 	hosts := edit(t, good, "holdings", "hosts\n  0  0\n  1  1\n\nholdings", "group=0 tag=1", "group=0 tag=1 algorithm=hierarchical")
-	for name, text := range map[string]string{"rows of micro-batches": sparse, "hosts": hosts, "arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
+	coded := edit(t, good, "group=0 tag=1", "group=0 tag=1 codec=onebit(512)+feedback")
+	for name, text := range map[string]string{"codec": coded, "rows of micro-batches": sparse, "hosts": hosts, "arenas": arenas, "allreduce": good, "halves": halves, "pipeline": pipeline, "micro-batches": micro} {
 		if err := Plan(mustParse(t, text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A rank that says a gradient otherwise than the others is found before anything runs.
+func TestCodecsDiffer(t *testing.T) {
+	p := mustParse(t, good)
+	p.Ranks[1][2].Codec = "f16"
+	const want = "rank 1: task 2 (allreduce w): comes as number 1 on group 0 as (allreduce tag 1 any as f16 "
+	if err := Plan(p); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %q", err, want)
 	}
 }
 
@@ -254,6 +265,21 @@ func TestCheckFinds(t *testing.T) {
 		{"keys of a micro-batch lost", sparse, []string{"keys grad keys@1 grad@1 ->", "keys grad keys grad@1 ->"}, "rank 0: task 7 (compute update): updates w from keys.sum, which lacks the batch of rank 0.1"},
 		{"algorithm of a broadcast", good, []string{"allreduce  w        group=0 tag=1", "broadcast  w        group=0 tag=1 algorithm=tree"}, "rank 0: task 2 (broadcast w): tree is how an all-reduce is done, not broadcast"},
 		{"hierarchical without hosts", good, []string{"group=0 tag=1", "group=0 tag=1 algorithm=hierarchical"}, "rank 0: task 2 (allreduce w): hierarchical goes by hosts"},
+		{"codec of a broadcast", good, []string{"allreduce  w        group=0 tag=1", "broadcast  w        group=0 tag=1 codec=f16"}, "rank 0: task 2 (broadcast w): f16 is of an all-reduce, not of broadcast"},
+		{"a codec that is not", good, []string{"group=0 tag=1", "group=0 tag=1 codec=f17"}, "rank 0: task 2 (allreduce w): compress: unknown codec \"f17\": did you mean \"f16\"?"},
+		{"codec and algorithm", good, []string{"group=0 tag=1", "group=0 tag=1 algorithm=tree codec=f16"}, "rank 0: task 2 (allreduce w): f16 has a way of its own"},
+		{"codec of f64", good, []string{"w.grad  f32", "w.grad  f64", "group=0 tag=1", "group=0 tag=1 codec=f16"}, "rank 0: task 2 (allreduce w): w.grad is f64 [4 2]: f16 is of f32"},
+		{"codec into another value", good, []string{"6  total ", "6  w.sum  f32  [4 2]  grad  of=w\n  7  total ", `7  "sum l"`, `8  "sum l"`, "group=0 tag=1", "group=0 tag=1 codec=f16", "w.grad -> w.grad", "w.grad -> w.sum"}, "rank 0: task 2 (allreduce w): f16 sums where the values are"},
+		{
+			"codec after the commit", good,
+			[]string{"2  group.0  allreduce  w        group=0 tag=1  after=1   w.grad -> w.grad", "2  group.0  commit  step  group=0 tag=2  after=1  weight loss w.grad -> total \"sum l\"", "3  group.0  commit     step     group=0 tag=2  after=1   weight loss w.grad -> total \"sum l\"", "3 group.0 allreduce w group=0 tag=1 codec=f16 after=1 w.grad -> w.grad"},
+			"rank 0: task 3 (allreduce w): no commit of group 0 comes after it",
+		},
+		{
+			"commit of another group behind a codec", good,
+			[]string{"groups\n  0  0 1\n", "groups\n  0  0 1\n  1  0 1\n", "group=0 tag=1", "group=0 tag=1 codec=f16", "group.0  commit     step     group=0", "group.1  commit     step     group=1"},
+			"rank 0: task 2 (allreduce w): no commit of group 0 comes after it",
+		},
 		{"a rank on two hosts", good, []string{"holdings", "hosts\n  0  0 1\n  1  1\n\nholdings"}, "plan: rank 1 is on host 0 and on host 1: want each rank once"},
 		{"a rank on no host", good, []string{"holdings", "hosts\n  0  1\n\nholdings"}, "plan: hosts name 1 of 2 ranks: want all"},
 		{"a host of nobody", good, []string{"holdings", "hosts\n  0  0 1\n  1\n\nholdings"}, "plan: host 1 has no ranks"},

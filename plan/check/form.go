@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gangline/gangline/collective/compress"
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/tensor"
 )
 
 // form proves that everything named exists and fits where it stands.
@@ -308,6 +310,9 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 	case t.Algorithm == plan.ByHosts && len(c.p.Hosts) == 0:
 		bad("hierarchical goes by hosts: tell the plan's hosts, or take another algorithm")
 	}
+	if t.Codec != "" {
+		c.formCodec(at, bad)
+	}
 	if t.Op == plan.AllReduce && len(t.In)+len(t.Out) > 2 {
 		if !slices.Equal(t.In, t.Out) {
 			bad("of several values the sums go where the values are: want the same in and out")
@@ -320,6 +325,32 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 		if t.Op != plan.ReduceScatter && t.Op != plan.AllGather { // these change the shape
 			c.alike(at, t.In[i], t.Out[i])
 		}
+	}
+}
+
+// formCodec proves that a collective can be compressed, and that somebody tells it of
+// steps that change nothing: a Commit of its group, after it.
+func (c *checker) formCodec(at place, bad func(string, ...any)) {
+	t := c.at(at)
+	if _, err := compress.ParseSpec(t.Codec); err != nil {
+		bad("%v", err)
+	}
+	switch {
+	case t.Op != plan.AllReduce:
+		bad("%s is of an all-reduce, not of %v", t.Codec, t.Op)
+	case t.Algorithm != plan.ByRing:
+		bad("%s has a way of its own: leave the algorithm %v out", t.Codec, t.Algorithm)
+	case !slices.Equal(t.In, t.Out):
+		bad("%s sums where the values are: want the same in and out", t.Codec)
+	}
+	for _, r := range t.In {
+		if v := &c.p.Values[r.Value]; v.DType != tensor.F32 || !v.Shape.Static() {
+			bad("%s is %v %v: %s is of f32 of a known shape", plan.Quote(v.Name), v.DType, v.Shape, t.Codec)
+		}
+	}
+	told := func(later plan.Task) bool { return later.Kind == plan.Commit && later.Group == t.Group }
+	if !slices.ContainsFunc(c.p.Ranks[at.rank][at.task:], told) {
+		bad("no commit of group %d comes after it: what %s loses in a step that is skipped could not be taken back", t.Group, t.Codec)
 	}
 }
 

@@ -67,6 +67,9 @@ func (c *checker) signature(rank int, list []int, n int) string {
 	if t.Algorithm != plan.ByRing {
 		fmt.Fprintf(&s, " by %v", t.Algorithm)
 	}
+	if t.Codec != "" {
+		fmt.Fprintf(&s, " as %s", t.Codec)
+	}
 	in := t.In
 	if t.Kind == plan.Commit {
 		in = in[:2] // which gradients a rank checks is its own affair

@@ -43,7 +43,7 @@ func (c catcher) String() string { return c.pkg + " " + c.test }
 // own.
 func faults() []fault {
 	return slices.Concat(
-		strategyFaults(), builderFaults(), checkFaults(), cursorFaults(), execFaults(), commitFaults(),
+		strategyFaults(), builderFaults(), checkFaults(), cursorFaults(), execFaults(), commitFaults(), compressedFaults(),
 		gradientFaults(), nativeFaults(), ruleFaults(), flagFaults(), dataFaults(), modelFaults(),
 		scheduleFaults(), sparseFaults(), storeFaults(), rowFaults(), clientFaults(),
 		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(), killedFaults(),

@@ -1,81 +1,21 @@
-package train
+package tally
 
 import (
-	"encoding/gob"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/gangline/gangline/data"
-	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/internal/nearest"
-	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 )
-
-// tally collects what a test needs: the model's own loss, and what the metrics of
-// its task are worked out from.
-type tally struct {
-	Loss, Weight float64
-	Rows         int
-	of           metric.Tally
-}
-
-// newTally makes an empty one. threshold is the probability above which a row is
-// predicted as positive.
-func newTally(task graph.Task, threshold float64) tally {
-	switch task {
-	case graph.Binary:
-		return tally{of: &metric.Binary{Threshold: threshold}}
-	case graph.Regression:
-		return tally{of: &metric.Regression{}}
-	case graph.Multiclass, graph.Tokens:
-	}
-	return tally{of: &metric.Multiclass{Tokens: task == graph.Tokens}}
-}
-
-// encode and decode let a tally travel between ranks.
-func (t *tally) encode(w io.Writer) error {
-	e := gob.NewEncoder(w)
-	if err := e.Encode(t); err != nil {
-		return err
-	}
-	return e.Encode(t.of)
-}
-
-func (t *tally) decode(r io.Reader) error {
-	d := gob.NewDecoder(r)
-	if err := d.Decode(t); err != nil {
-		return err
-	}
-	return d.Decode(t.of)
-}
-
-// merge adds the tally of another worker.
-func (t *tally) merge(o *tally) {
-	t.Loss += o.Loss
-	t.Weight += o.Weight
-	t.Rows += o.Rows
-	t.of.Merge(o.of)
-}
-
-// result works out the metrics; without scores, the loss alone.
-func (t *tally) result(scored bool) metric.Result {
-	var r metric.Result
-	if scored {
-		t.of.Into(&r)
-	}
-	r.Rows, r.Loss = t.Rows, metric.Finite(t.Loss/t.Weight)
-	return r
-}
 
 // weightColumn is the column of the weights of rows, if there is one.
 const weightColumn = "weight"
 
-// sides reads what a test needs of rows beside predictions and labels.
-type sides struct {
+// Sides reads what a test needs of rows beside predictions and labels.
+type Sides struct {
 	src           data.Source
 	order         data.Order
 	rank, workers int
@@ -87,20 +27,18 @@ type sides struct {
 	batch         data.Batch
 }
 
-// newSides finds the columns; nil if there is nothing to read.
-func (w *worker) newSides(src data.Source, o data.Order) (*sides, error) {
-	s := &sides{src: src, order: o, rank: w.cfg.Rank, workers: w.setup.Cluster.Workers, columns: src.Columns(), weight: -1, group: -1}
+// NewSides finds the column of weights, and of groups unless group is empty: "column",
+// or "column.i". It returns nil if there is nothing to read.
+func NewSides(src data.Source, o data.Order, rank, workers int, group string) (*Sides, error) {
+	s := &Sides{src: src, order: o, rank: rank, workers: workers, columns: src.Columns(), weight: -1, group: -1}
 	for i, c := range s.columns {
 		if c.Name == weightColumn && c.Kind == data.DenseColumn {
 			s.weight = i
 		}
 	}
-	if g := w.setup.Job.Eval.Group; g != "" {
-		if w.setup.Step.Model.Task != graph.Binary {
-			return nil, &job.FieldError{Field: "eval.group", Fix: fmt.Sprintf("AUC within groups is of models that predict yes or no, not of %s", w.setup.Job.Model.Kind)}
-		}
-		if err := s.findGroup(g); err != nil {
-			return nil, &job.FieldError{Field: "eval.group", Fix: err.Error()}
+	if group != "" {
+		if err := s.findGroup(group); err != nil {
+			return nil, err
 		}
 	}
 	if s.weight < 0 && s.group < 0 {
@@ -110,7 +48,7 @@ func (w *worker) newSides(src data.Source, o data.Order) (*sides, error) {
 }
 
 // findGroup finds "column", or "column.i": number or entry i of it, from 0.
-func (s *sides) findGroup(name string) error {
+func (s *Sides) findGroup(name string) error {
 	column, number, ok := strings.Cut(name, ".")
 	if ok {
 		i, err := strconv.Atoi(number)
@@ -142,8 +80,8 @@ func (s *sides) findGroup(name string) error {
 	return fmt.Errorf("there is no column %q%s", column, nearest.Hint(column, known))
 }
 
-// read adds weights and groups to the rows of a step.
-func (s *sides) read(step int64, into *metric.Rows) error {
+// Read adds weights and groups to the rows of a step.
+func (s *Sides) Read(step int64, into *metric.Rows) error {
 	s.rows = s.order.RankRows(step, s.rank, s.workers, s.rows)
 	if len(s.rows) != len(into.Label) {
 		return fmt.Errorf("%d labels of %d rows", len(into.Label), len(s.rows))
