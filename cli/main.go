@@ -113,7 +113,7 @@ func statusOf(err error) int {
 	if _, ok := errors.AsType[requestError](err); ok {
 		return exitRequest
 	}
-	if _, ok := errors.AsType[command.Request](err); ok {
+	if _, ok := errors.AsType[command.RequestError](err); ok {
 		return exitRequest
 	}
 	if _, ok := errors.AsType[*job.FieldError](err); ok {

@@ -73,10 +73,14 @@ type Config struct {
 const (
 	// GainMin is the least gain in the middle that is worth a change.
 	GainMin = .02
-	// Pairs is how many pairs decide, PairsMin how many must at the least.
-	Pairs, PairsMin = 7, 5
-	// BudgetMin and BudgetMax bound Config.Budget.
-	BudgetMin, BudgetMax = 5 * time.Second, 24 * time.Hour
+	// Pairs is how many pairs decide.
+	Pairs = 7
+	// PairsMin is how many must at the least.
+	PairsMin = 5
+	// BudgetMin is the shortest Config.Budget.
+	BudgetMin = 5 * time.Second
+	// BudgetMax is the longest.
+	BudgetMax = 24 * time.Hour
 
 	stepsFirst = 10   // of the first trial
 	stepsMax   = 5000 // of a trial

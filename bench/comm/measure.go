@@ -90,9 +90,10 @@ func (m *meter) shares(elems int) (give, take []int) {
 	return give, take
 }
 
-// laps times some iterations, all of which the ranks begin together. The times, in
-// microseconds, are this rank's.
-func (m *meter) laps(ctx context.Context, t *timed, iterations int) ([]float64, error) {
+// laps times some iterations, all of which the ranks begin together: each is so many
+// runs one after the other, of which the mean counts. The times, in microseconds, are
+// those of the slowest rank.
+func (m *meter) laps(ctx context.Context, t *timed, iterations, runs int) ([]float64, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no end after %v", patience))
 	defer cancel()
 	times := make([]float64, iterations)
@@ -101,11 +102,13 @@ func (m *meter) laps(ctx context.Context, t *timed, iterations int) ([]float64, 
 			return nil, err
 		}
 		begin := time.Now()
-		if err := t.run(ctx); err != nil {
-			return nil, err
+		for range runs {
+			if err := t.run(ctx); err != nil {
+				return nil, err
+			}
 		}
 		if i >= 0 {
-			times[i] = float64(time.Since(begin).Nanoseconds()) / 1e3
+			times[i] = float64(time.Since(begin).Nanoseconds()) / 1e3 / float64(runs)
 		}
 	}
 	return times, m.slowest(ctx, times)
@@ -118,7 +121,7 @@ func (m *meter) time(ctx context.Context, a algorithm, bytes, iterations int) (R
 	if err != nil {
 		return Result{}, err
 	}
-	times, err := m.laps(ctx, t, iterations)
+	times, err := m.laps(ctx, t, iterations, 1)
 	if err != nil {
 		return Result{}, err
 	}

@@ -217,9 +217,9 @@ func (p Probe) over(ctx context.Context, party collective.Party, done *Probed) e
 
 // messages and buffers are the sizes of a probe, in bytes.
 func (p Probe) messages() []int {
-	all := []int{4, 256, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20}
+	all := []int{4, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 2 << 20, 8 << 20}
 	if p.Quick {
-		return all[:5]
+		return all[:4]
 	}
 	return all
 }
@@ -236,58 +236,80 @@ func (p Probe) buffers() []int {
 // then disturbs no size alone.
 const probeRounds = 5
 
-// laps is how many iterations of a size a round has.
-func (p Probe) laps(bytes int) int {
+// laps is how many iterations of a size a round has, and how many runs are timed
+// together in one: of few bytes several, as a rank that a barrier has to wake comes
+// later than the others, which takes longer than the run.
+func (p Probe) laps(bytes int) (iterations, runs int) {
 	switch {
 	case p.Quick:
-		return 2
-	case bytes <= 4<<10:
-		return 60
-	case bytes <= 64<<10:
-		return 30
-	case bytes <= 1<<20:
-		return 8
+		return 2, 2
+	case bytes <= 16<<10:
+		return 12, 10
+	case bytes <= 128<<10:
+		return 8, 6
+	case bytes <= 2<<20:
+		return 4, 3
 	}
-	return 3
+	return 3, 1
 }
 
-// samples times exchanges in a ring: all-gathers, where each rank sends and receives a
-// message a step, and reduce-scatters, where it also adds what it received. An
-// all-reduce is made of just these steps.
+// samples times collectives of all sizes whose ranks do alike: those of one message or
+// few and of many, with additions and without.
 func (p Probe) samples(ctx context.Context, m *meter) ([]cost.Sample, error) {
 	n := len(m.party.Group)
 	var samples []cost.Sample
 	var ways []*timed
 	for _, b := range p.messages() {
-		for added, a := range []algorithm{{"allgather", "ring"}, {"reducescatter", "ring"}} {
-			t, err := m.prepare(ctx, a, n*b)
+		for _, a := range []algorithm{{"allgather", "ring"}, {"reducescatter", "ring"}, {"allreduce", "ring"}, {"allreduce", "doubling"}} {
+			t, s, err := m.way(ctx, a, n*b)
 			if err != nil {
 				return nil, err
 			}
 			ways = append(ways, t)
-			samples = append(samples, cost.Sample{Steps: n - 1, Bytes: float64(b), Added: float64(added * b)})
+			samples = append(samples, cost.SampleOf(s, n*b))
 		}
 	}
+	times, err := p.medians(ctx, m, ways)
+	for i, t := range times {
+		samples[i].Seconds = t / 1e6
+	}
+	return samples, err
+}
+
+// way prepares an algorithm, and returns its schedule.
+func (m *meter) way(ctx context.Context, a algorithm, bytes int) (*timed, *collective.Schedule, error) {
+	s, err := a.schedule(len(m.party.Group), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := m.prepare(ctx, a, bytes)
+	return t, s, err
+}
+
+// medians goes through all ways in rounds, and returns the median time of each in
+// microseconds.
+func (p Probe) medians(ctx context.Context, m *meter, ways []*timed) ([]float64, error) {
 	times := make([][]float64, len(ways))
 	for range probeRounds {
 		for i, t := range ways {
-			laps, err := m.laps(ctx, t, p.laps(t.bytes/n))
+			iterations, runs := p.laps(t.bytes)
+			laps, err := m.laps(ctx, t, iterations, runs)
 			if err != nil {
 				return nil, err
 			}
 			times[i] = append(times[i], laps...)
 		}
 	}
+	all := make([]float64, len(ways))
 	for i, t := range times {
 		slices.Sort(t)
-		samples[i].Seconds = t[len(t)/2] / 1e6
+		all[i] = t[len(t)/2]
 	}
-	return samples, nil
+	return all, nil
 }
 
 // checks times all-reduces, and works out what the costs foretell of them.
 func (p Probe) checks(ctx context.Context, m *meter, done *Probed) ([]Check, error) {
-	n := len(m.party.Group)
 	machine := done.machine()
 	var ways []*timed
 	var all []Check
@@ -296,34 +318,19 @@ func (p Probe) checks(ctx context.Context, m *meter, done *Probed) ([]Check, err
 			if by == plan.ByHosts {
 				continue
 			}
-			a := algorithm{"allreduce", by.String()}
-			t, err := m.prepare(ctx, a, bytes)
-			if err != nil {
-				return nil, err
-			}
-			s, err := a.schedule(n, nil)
+			t, s, err := m.way(ctx, algorithm{"allreduce", by.String()}, bytes)
 			if err != nil {
 				return nil, err
 			}
 			ways = append(ways, t)
-			all = append(all, Check{Algorithm: a.name, Bytes: bytes, Modelled: 1e6 * cost.Time(s, bytes, machine)})
+			all = append(all, Check{Algorithm: t.name, Bytes: bytes, Modelled: 1e6 * cost.Time(s, bytes, machine)})
 		}
 	}
-	times := make([][]float64, len(ways))
-	for range probeRounds {
-		for i, t := range ways {
-			laps, err := m.laps(ctx, t, p.laps(t.bytes))
-			if err != nil {
-				return nil, err
-			}
-			times[i] = append(times[i], laps...)
-		}
-	}
+	times, err := p.medians(ctx, m, ways)
 	for i, t := range times {
-		slices.Sort(t)
-		all[i].Measured = t[len(t)/2]
+		all[i].Measured = t
 	}
-	return all, nil
+	return all, err
 }
 
 // machine is what the costs say of ranks on this path.

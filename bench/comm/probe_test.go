@@ -69,8 +69,10 @@ func probed() []Probed {
 		{
 			Path: "tcp", Ranks: 2, Hosts: 2, Fitted: cost.Fitted{Link: cost.Link{Alpha: 5e-5, Beta: 1e-9, Gamma: 1e-10}, Off: .1, OffMost: .3},
 			Checks: []Check{
-				{Algorithm: "ring", Bytes: 4, Measured: 100, Modelled: 200}, {Algorithm: "doubling", Bytes: 4, Measured: 50, Modelled: 55},
-				{Algorithm: "ring", Bytes: 400, Measured: 300, Modelled: 310}, {Algorithm: "doubling", Bytes: 400, Measured: 330, Modelled: 300},
+				{Algorithm: "ring", Bytes: 4, Measured: 100, Modelled: 200},
+				{Algorithm: "doubling", Bytes: 4, Measured: 50, Modelled: 55},
+				{Algorithm: "ring", Bytes: 400, Measured: 300, Modelled: 310},
+				{Algorithm: "doubling", Bytes: 400, Measured: 330, Modelled: 300},
 			},
 		},
 	}

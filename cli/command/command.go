@@ -12,18 +12,18 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Request is a wrong request: a flag, an argument, a job. It ends a command with a
+// RequestError is a wrong request: a flag, an argument, a job. It ends a command with a
 // status of its own.
-type Request struct{ Err error }
+type RequestError struct{ Err error }
 
 // Error implements error.
-func (r Request) Error() string { return r.Err.Error() }
+func (r RequestError) Error() string { return r.Err.Error() }
 
 // Unwrap returns the cause.
-func (r Request) Unwrap() error { return r.Err }
+func (r RequestError) Unwrap() error { return r.Err }
 
-// Wrong makes a Request of a message.
-func Wrong(format string, args ...any) error { return Request{fmt.Errorf(format, args...)} }
+// Wrong makes a RequestError of a message.
+func Wrong(format string, args ...any) error { return RequestError{fmt.Errorf(format, args...)} }
 
 // Words completes one of some words, or the last one of a list with commas.
 func Words(known ...string) cobra.CompletionFunc {

@@ -65,11 +65,11 @@ func (f *collectiveFlags) run(cmd *cobra.Command) error {
 		f.Bytes = append(f.Bytes, int(s))
 	}
 	if err := f.Validate(); err != nil {
-		return command.Request{Err: err}
+		return command.RequestError{Err: err}
 	}
 	place, joins, err := launch.FromEnv(os.LookupEnv)
 	if err != nil {
-		return command.Request{Err: err}
+		return command.RequestError{Err: err}
 	}
 	if joins {
 		return f.rank(cmd, place)

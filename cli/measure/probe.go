@@ -56,7 +56,7 @@ rank 0, and tcp between the hosts. It takes some seconds. Nothing else should ru
 func (f *probeFlags) run(cmd *cobra.Command) error {
 	place, joins, err := launch.FromEnv(os.LookupEnv)
 	if err != nil {
-		return command.Request{Err: err}
+		return command.RequestError{Err: err}
 	}
 	if joins {
 		if cmd.Flags().Changed("ranks") && place.World != f.Ranks {
@@ -65,7 +65,7 @@ func (f *probeFlags) run(cmd *cobra.Command) error {
 		f.Ranks = place.World
 	}
 	if err := f.Validate(); err != nil {
-		return command.Request{Err: err}
+		return command.RequestError{Err: err}
 	}
 	if !f.hosted {
 		if err := command.CheckOut("--out", f.out); err != nil {

@@ -46,7 +46,7 @@ all threads. Nothing else should run on the machine.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, n := range names {
 				if err := bench.Check(n); err != nil {
-					return command.Request{Err: err}
+					return command.RequestError{Err: err}
 				}
 			}
 			if c.Threads < 1 || c.Threads > job.MaxThreads || c.Iterations < 0 || c.Time < 0 {

@@ -5,20 +5,27 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/gangline/gangline/collective"
 )
 
-// Sample is what an exchange took: in each of Steps steps, every rank sent Bytes and
-// received as many, of which it added Added to what it had.
+// Sample is what a collective took whose longest way is so many messages, and bytes of
+// them, and bytes that are added.
 type Sample struct {
-	Steps   int
-	Bytes   float64 // a step
-	Added   float64 // a step; twice what it is where it is added from memory, see Link
-	Seconds float64 // of all steps, the median of many
+	Messages, Bytes, Added float64
+	Seconds                float64 // the median of many
+}
+
+// SampleOf is the sample of a schedule on one path, still without its time. That is
+// exact where all ranks do alike in all steps, as in a ring.
+func SampleOf(s *collective.Schedule, bytes int) Sample {
+	in := func(l Link) float64 { return Time(s, bytes, Machine{Costs: Table{Unix: l}}) }
+	return Sample{Messages: in(Link{Alpha: 1}), Bytes: in(Link{Beta: 1}), Added: in(Link{Gamma: 1})}
 }
 
 // predict is what the model makes of a sample.
 func (l Link) predict(s *Sample) float64 {
-	return float64(s.Steps) * (l.Alpha + s.Bytes*l.Beta + s.Added*l.Gamma)
+	return s.Messages*l.Alpha + s.Bytes*l.Beta + s.Added*l.Gamma
 }
 
 // Fitted is the costs of a path, and how well they tell what was measured.
@@ -39,21 +46,22 @@ const (
 	rounds     = 50
 	// offMax is the median deviation beyond which a fit says nothing.
 	offMax = .5
-	// tuning is where Tukey's weights reach zero, in deviations: 95 % as good as least
+	// tuning is from how many deviations on Huber's weights fall: 95 % as good as least
 	// squares where no sample is an outlier.
-	tuning = 4.685
+	tuning = 1.345
 	// noiseGamma is how far below zero gamma may be, as a share of beta: an addition
 	// that hides behind the copying costs nothing.
 	noiseGamma = .5
 )
 
 // Fit finds the costs of a path by least squares of relative deviations, so that a
-// short message counts as much as a long one, in which samples far from all others
-// count little or nothing (Tukey's biweight). It is an error, ErrNoFit, if the costs
-// make no sense or tell too little: a busy machine, or another path than the one meant.
+// short message counts as much as a long one, and what took too long by far at most
+// once; in which samples far from all others count less (Huber's weights), though
+// never nothing: the largest buffers, which no cache holds, are often such. It is an error,
+// ErrNoFit, if the costs make no sense or tell too little: a busy machine, or another
+// path than the one meant.
 //
-// Source: A. E. Beaton and J. W. Tukey, "The fitting of power series, meaning
-// polynomials, illustrated on band-spectroscopic data", 1974.
+// Source: P. J. Huber, "Robust estimation of a location parameter", 1964.
 func Fit(samples []Sample) (Fitted, error) {
 	if err := fittable(samples); err != nil {
 		return Fitted{}, err
@@ -76,9 +84,8 @@ func Fit(samples []Sample) (Fitted, error) {
 		scale := 1.4826 * median(off)
 		for i, d := range off {
 			weights[i] = 1
-			if scale > 1e-9 {
-				u := min(d/(tuning*scale), 1)
-				weights[i] = (1 - u*u) * (1 - u*u)
+			if d > tuning*scale && scale > 1e-9 {
+				weights[i] = tuning * scale / d
 			}
 		}
 	}
@@ -91,8 +98,8 @@ func fittable(samples []Sample) error {
 		return fmt.Errorf("%w: %d samples: want at least %d", ErrNoFit, len(samples), samplesMin)
 	}
 	for _, s := range samples {
-		if s.Steps < 1 || !(s.Seconds > 0) || math.IsInf(s.Seconds, 0) || !(s.Bytes >= 0) || !(s.Added >= 0) {
-			return fmt.Errorf("%w: a sample of %d steps of %g bytes that took %g s", ErrNoFit, s.Steps, s.Bytes, s.Seconds)
+		if !(s.Messages > 0) || !(s.Seconds > 0) || math.IsInf(s.Seconds, 0) || !(s.Bytes >= 0) || !(s.Added >= 0) {
+			return fmt.Errorf("%w: a sample of %g messages and %g bytes that took %g s", ErrNoFit, s.Messages, s.Bytes, s.Seconds)
 		}
 	}
 	return nil
@@ -145,8 +152,7 @@ func solve(samples []Sample, weights []float64) (Link, bool) {
 	var scale [3]float64
 	rows := make([][3]float64, len(samples))
 	for i, s := range samples {
-		steps := float64(s.Steps) / s.Seconds
-		rows[i] = [3]float64{steps, steps * s.Bytes, steps * s.Added}
+		rows[i] = [3]float64{s.Messages / s.Seconds, s.Bytes / s.Seconds, s.Added / s.Seconds}
 		for k, v := range rows[i] {
 			scale[k] = max(scale[k], v)
 		}

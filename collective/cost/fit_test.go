@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/collective/cost"
 )
 
@@ -16,8 +17,9 @@ func planted(l cost.Link, n int, noise float64, seed uint64) []cost.Sample {
 	var all []cost.Sample
 	for b := 4.; b <= 16<<20; b *= 4 {
 		for _, adds := range []float64{0, 1} {
-			s := cost.Sample{Steps: n - 1, Bytes: b, Added: adds * b}
-			s.Seconds = float64(s.Steps) * (l.Alpha + b*l.Beta + adds*b*l.Gamma) * (1 + noise*(2*r.Float64()-1))
+			steps := float64(n - 1)
+			s := cost.Sample{Messages: steps, Bytes: steps * b, Added: steps * adds * b}
+			s.Seconds = steps * (l.Alpha + b*l.Beta + adds*b*l.Gamma) * (1 + noise*(2*r.Float64()-1))
 			all = append(all, s)
 		}
 	}
@@ -69,6 +71,24 @@ func TestFitFreeAddition(t *testing.T) {
 	}
 }
 
+// A sample counts what is on the longest way of a schedule.
+func TestSampleOf(t *testing.T) {
+	const bytes = 1 << 20
+	for _, c := range []struct {
+		s    *collective.Schedule
+		want cost.Sample
+	}{
+		{collective.RingAllGather(4), cost.Sample{Messages: 3, Bytes: 3 * bytes / 4}},
+		{collective.RingReduceScatter(4), cost.Sample{Messages: 3, Bytes: 3 * bytes / 4, Added: 3 * bytes / 4}},
+		{collective.RingAllReduce(2), cost.Sample{Messages: 2, Bytes: bytes, Added: bytes / 2}},
+		{collective.HalvingAllReduce(8), cost.Sample{Messages: 6, Bytes: 2 * 7 * bytes / 8, Added: 2 * 7 * bytes / 8}}, // from memory: twice
+	} {
+		if got := cost.SampleOf(c.s, bytes); got != c.want {
+			t.Errorf("%s over %d: %+v, want %+v", c.s.Name, c.s.N, got, c.want)
+		}
+	}
+}
+
 func TestFitRefuses(t *testing.T) {
 	good := planted(cost.Link{Alpha: 1e-5, Beta: 1e-9, Gamma: 1e-9}, 2, 0, 1)
 	noise := rand.New(rand.NewPCG(1, 1))
@@ -78,13 +98,13 @@ func TestFitRefuses(t *testing.T) {
 		"not a number": func(s []cost.Sample) []cost.Sample { s[3].Seconds = math.NaN(); return s },
 		"endless":      func(s []cost.Sample) []cost.Sample { s[3].Seconds = math.Inf(1); return s },
 		"one size":     func(s []cost.Sample) []cost.Sample { return []cost.Sample{s[8], s[8], s[8], s[8], s[8], s[8], s[8]} },
-		"larger is faster": func(s []cost.Sample) []cost.Sample {
+		"larger is faster": func([]cost.Sample) []cost.Sample {
 			return planted(cost.Link{Alpha: 1, Beta: -1e-9, Gamma: 1e-9}, 2, 0, 1)
 		},
-		"adding helps": func(s []cost.Sample) []cost.Sample {
+		"adding helps": func([]cost.Sample) []cost.Sample {
 			return planted(cost.Link{Alpha: 1e-5, Beta: 1e-9, Gamma: -8e-10}, 2, 0, 1)
 		},
-		"hours": func(s []cost.Sample) []cost.Sample {
+		"hours": func([]cost.Sample) []cost.Sample {
 			return planted(cost.Link{Alpha: 100, Beta: 1e-9, Gamma: 1e-9}, 2, 0, 1)
 		},
 		"chance": func(s []cost.Sample) []cost.Sample {
