@@ -200,14 +200,24 @@ func (s *search) plan(first Trial) {
 }
 
 // round runs the job as it is and some candidates, every other time in the opposite
-// order.
+// order. If it is to choose what to pair, it ends with its part of the budget: then those
+// that it did not come to are out.
 func (s *search) round(ctx context.Context, some []*entry, paired bool) error {
-	order := append([]*entry{s.base}, some...)
+	order := slices.Clone(some)
 	if s.turn++; s.turn%2 == 0 {
 		slices.Reverse(order)
 	}
+	if first := s.turn%2 == 1 || !paired; first {
+		order = slices.Insert(order, 0, s.base)
+	} else {
+		order = append(order, s.base)
+	}
 	trials := make(map[*entry]Trial)
 	for _, e := range order {
+		if !paired && len(trials) > 1 && s.spent >= (1-finalShare)*s.cfg.Budget.Seconds() {
+			e.dropped = "not tried again: the budget was spent"
+			continue
+		}
 		t, err := s.trial(ctx, e, s.steps)
 		switch {
 		case err != nil && (e == s.base || ctx.Err() != nil):
@@ -219,23 +229,25 @@ func (s *search) round(ctx context.Context, some []*entry, paired bool) error {
 			e.times = append(e.times, t.Step)
 		}
 	}
-	base := trials[s.base]
 	for _, e := range some {
-		t, ok := trials[e]
-		if !ok {
-			continue
-		}
-		ratio := base.Step / t.Step
-		if paired {
-			e.pairs = append(e.pairs, ratio)
-		} else {
-			e.rounds = append(e.rounds, ratio)
-		}
-		if off := math.Abs(t.Loss-base.Loss) / math.Abs(base.Loss); e.Lossy && !(off <= s.cfg.MaxError) {
-			e.dropped = fmt.Sprintf("the loss is off by %.2g, more than %.2g", off, s.cfg.MaxError)
+		if t, ok := trials[e]; ok {
+			s.compare(e, t, trials[s.base], paired)
 		}
 	}
 	return nil
+}
+
+// compare notes how a candidate did beside the job as it is.
+func (s *search) compare(e *entry, t, base Trial, paired bool) {
+	ratio := base.Step / t.Step
+	if paired {
+		e.pairs = append(e.pairs, ratio)
+	} else {
+		e.rounds = append(e.rounds, ratio)
+	}
+	if off := math.Abs(t.Loss-base.Loss) / math.Abs(base.Loss); e.Lossy && !(off <= s.cfg.MaxError) {
+		e.dropped = fmt.Sprintf("the loss is off by %.2g, more than %.2g", off, s.cfg.MaxError)
+	}
 }
 
 func oneLine(err error) string {

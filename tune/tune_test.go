@@ -23,11 +23,10 @@ type machine struct {
 	factor map[string]float64 // of the time of a step, by setting
 	losses map[string]float64
 	errs   map[string]error
-	trials int
+	start  float64 // seconds of a trial before its first step
 }
 
 func (m *machine) run(_ context.Context, settings []string, steps int) (tune.Trial, error) {
-	m.trials++
 	t := tune.Trial{Step: .01 * (1 + m.level*(2*m.noise.Float64()-1)), Loss: 1}
 	for _, s := range settings {
 		if err := m.errs[s]; err != nil {
@@ -38,12 +37,12 @@ func (m *machine) run(_ context.Context, settings []string, steps int) (tune.Tri
 		}
 		t.Loss += m.losses[s]
 	}
-	t.Wall = .3 + float64(steps)*t.Step
+	t.Wall = m.start + float64(steps)*t.Step
 	return t, nil
 }
 
 func newMachine(seed uint64, level float64) *machine {
-	return &machine{noise: rand.New(rand.NewPCG(seed, 1)), level: level, factor: map[string]float64{}, losses: map[string]float64{}, errs: map[string]error{}}
+	return &machine{start: .3, noise: rand.New(rand.NewPCG(seed, 1)), level: level, factor: map[string]float64{}, losses: map[string]float64{}, errs: map[string]error{}}
 }
 
 func candidates(settings ...string) (all []tune.Candidate) {
@@ -125,9 +124,10 @@ func TestBudget(t *testing.T) {
 	}
 	m := newMachine(1, .01)
 	m.factor["a=1"] = .5
-	r := search(t, m, tune.Config{Candidates: many, Budget: 5 * time.Second})
-	if r.Best != nil || !strings.Contains(r.Why, "the budget was spent after") {
-		t.Errorf("%+v: %s", r.Best, r.Why)
+	m.start = 2
+	r := search(t, m, tune.Config{Candidates: many, Budget: 10 * time.Second})
+	if r.Best != nil || !strings.Contains(r.Why, "the budget was spent after") || r.Spent > 14*time.Second {
+		t.Errorf("%+v: %v: %s", r.Best, r.Spent, r.Why)
 	}
 }
 

@@ -92,7 +92,7 @@ func (f *collectiveFlags) run(cmd *cobra.Command) error {
 		e.SetIndent("", "  ")
 		return e.Encode(results)
 	}
-	_, err = fmt.Fprint(cmd.OutOrStdout(), comm.Table(results))
+	_, err = fmt.Fprint(cmd.OutOrStdout(), comm.Table(results), comm.Wins(results))
 	return err
 }
 
