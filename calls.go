@@ -288,7 +288,10 @@ func (g *Group) newRunner(key runnerKey) (runner, error) {
 		r, err := collective.NewAllToAll(party, key.dtype, each, each, options)
 		return func(ctx context.Context, c *call) error { return r.Run(ctx, c.values, c.out) }, err
 	}
-	schedule, order := plan(key, n)
+	schedule, order, err := g.plan(key)
+	if err != nil {
+		return nil, err
+	}
 	party.Group = make([]int, n)
 	for i, member := range order {
 		party.Group[i] = g.members[member]

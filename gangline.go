@@ -53,7 +53,7 @@
 //
 // For n ranks and B bytes, a rank sends in
 //
-//	AllReduce      2B(n-1)/n  (B log2 n up to 32 KiB)
+//	AllReduce      2B(n-1)/n by ring or halving, B log2 n by doubling, 2B by tree
 //	ReduceScatter  B(n-1)/n
 //	AllGather      B(n-1)/n
 //	Broadcast      B for each rank that it feeds; log2 n rounds
@@ -61,6 +61,10 @@
 //	Gather         its chunk; Scatter: the root n-1 chunks
 //	AllToAll       B(n-1)/n in n-1 rounds
 //	Barrier        4 bytes in each of log2 n rounds
+//
+// An AllReduce goes by the algorithm that takes least for its size, for the number of
+// ranks and their hosts, by Config.Costs (see package collective/cost): few steps for few
+// bytes, few bytes for many, and few of them between hosts.
 //
 // Inside a rank a call that the program waits for runs in its own goroutine. Joining
 // takes some milliseconds a rank.
@@ -77,6 +81,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/launch"
 	"github.com/gangline/gangline/transport/sock"
@@ -91,6 +96,10 @@ const (
 	QueueMax = 64
 	// GroupsMax bounds the groups of a rank.
 	GroupsMax = coord.MaxCalls
+
+	// EnvCosts names a file of costs of messages that gangline probe has measured, for
+	// Join. All ranks must read the same.
+	EnvCosts = "GANGLINE_COSTS"
 
 	digest  = "gangline collectives 1"
 	allName = "all" // of the group of all ranks
@@ -111,8 +120,19 @@ type Config struct {
 	// HeartbeatTimeout is how long a process may be silent; 0 is ten seconds. Rank
 	// 0's counts, unless a launcher coordinates.
 	HeartbeatTimeout time.Duration
+	// Costs of messages, by which algorithms are chosen: the same on all ranks. Zero is
+	// cost.Default.
+	Costs cost.Table
 	// Logger takes what is not an error; nil discards it.
 	Logger *slog.Logger
+}
+
+// digest is what all ranks must agree on to join.
+func (c *Config) digest() string {
+	if c.Costs == (cost.Table{}) {
+		return digest
+	}
+	return fmt.Sprintf("%s, costs %v", digest, c.Costs)
 }
 
 // Join makes this process a rank of the job that the environment describes, and
@@ -126,7 +146,21 @@ func Join(ctx context.Context) (*Group, error) {
 	case !found && place.World != 1:
 		return nil, fmt.Errorf("gangline: %w", ErrNoRank)
 	}
-	return JoinWith(ctx, Config{Place: place})
+	cfg := Config{Place: place}
+	if path := os.Getenv(EnvCosts); path != "" {
+		if cfg.Costs, err = readCosts(path); err != nil {
+			return nil, fmt.Errorf("gangline: %s is %s: %w", EnvCosts, path, err)
+		}
+	}
+	return JoinWith(ctx, cfg)
+}
+
+func readCosts(path string) (cost.Table, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return cost.Table{}, err
+	}
+	return cost.Parse(text)
 }
 
 // JoinWith is Join for a place that the program knows, and with other limits. The
@@ -228,7 +262,7 @@ func (w *world) connect() error {
 		}
 	}
 	w.session, err = coord.Join(w.ctx, coord.JoinConfig{
-		Address: p.Address, Token: p.Token, Rank: p.Rank, World: p.World, DataAddress: listener.Addr(), Digest: digest,
+		Address: p.Address, Token: p.Token, Rank: p.Rank, World: p.World, DataAddress: listener.Addr(), Digest: w.cfg.digest(),
 		Led: !p.Hosted, State: w.stand, OnLeft: w.left, Timeout: w.cfg.JoinTimeout + 5*time.Second, Logger: w.cfg.Logger,
 	})
 	if err != nil {
@@ -237,8 +271,9 @@ func (w *world) connect() error {
 	w.onLeave(w.session.Close)
 	context.AfterFunc(w.session.Context(), func() { w.aborted(context.Cause(w.session.Context())) })
 	addrs := make([]string, p.World)
+	w.hosts = make([]string, p.World)
 	for _, peer := range w.session.Peers {
-		addrs[peer.Rank] = peer.Addr
+		addrs[peer.Rank], w.hosts[peer.Rank] = peer.Addr, peer.Host
 	}
 	w.endpoint, err = listener.Connect(w.session.Context(), addrs, nil)
 	if err != nil {

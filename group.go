@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/tensor"
 )
@@ -23,6 +24,8 @@ type Group struct {
 	index   int
 	streams *watched
 	runners map[runnerKey]runner // of whose turn it is
+	chooser *cost.Chooser        // of algorithms, once there was an all-reduce; of whose turn it is
+	hosts   [][]int              // indices of the members by host, with it
 
 	//nolint:containedctx // it ends when no call can be made any more
 	ctx    context.Context

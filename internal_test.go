@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/launch"
 )
 
@@ -75,5 +78,63 @@ func TestLeftBefore(t *testing.T) {
 		if !errors.As(err, &e) || e.Blamed != 1 || !strings.Contains(e.Text, "rank 1 has closed its group") {
 			t.Errorf("rank %d: %v", rank, err)
 		}
+	}
+}
+
+// TestAllReduceByCost: the algorithm of a call follows from its bytes, the hosts of the
+// members and the costs.
+func TestAllReduceByCost(t *testing.T) {
+	slow := cost.Default()
+	slow[cost.TCP].Beta = 1e-8
+	for _, c := range []struct {
+		hosts   []string // of the ranks; members are all but the first
+		costs   cost.Table
+		bytes   int
+		want    string
+		inHosts [][]int
+	}{
+		{hosts: []string{"a", "a", "a", "a", "a"}, bytes: 64, want: "doubling", inHosts: [][]int{{0, 1, 2, 3}}},
+		{hosts: []string{"a", "a", "a", "a", "a"}, bytes: 64<<20 + 4, want: "ring", inHosts: [][]int{{0, 1, 2, 3}}},
+		{hosts: []string{"a", "a", "b", "b", "a"}, bytes: 1 << 20, costs: slow, want: "hierarchical", inHosts: [][]int{{0, 3}, {1, 2}}},
+		{hosts: []string{"a", "a", "a", "a"}, bytes: 64, costs: cost.Table{cost.SHM: {Alpha: 1e-12, Beta: 1}}, want: "ring", inHosts: [][]int{{0, 1, 2}}},
+		{hosts: []string{"a", "a", "a"}, bytes: 0, want: "doubling", inHosts: [][]int{{0, 1}}},
+		{hosts: make([]string, followedMax+2), bytes: 64, want: "doubling"},
+		{hosts: make([]string, followedMax+2), bytes: 64 << 10, want: "ring"},
+	} {
+		g := &Group{world: &world{cfg: Config{Costs: c.costs}, hosts: c.hosts}}
+		for r := range c.hosts[1:] {
+			g.members = append(g.members, r+1)
+		}
+		s, err := g.allReduce(c.bytes)
+		if err != nil || s.Name != c.want || s.N != len(g.members) {
+			t.Errorf("%d bytes over %v: %v, %v, want %s", c.bytes, c.hosts, s, err, c.want)
+		}
+		if d := cmp.Diff(c.inHosts, g.hosts); d != "" {
+			t.Errorf("hosts (-want +got):\n%s", d)
+		}
+	}
+}
+
+// TestCostsAgreed: ranks with other costs do not join, as they would choose otherwise.
+func TestCostsAgreed(t *testing.T) {
+	place := launch.Place{World: 2, Private: filepath.Join(t.TempDir(), "place")}
+	errs := make([]error, 2)
+	var running sync.WaitGroup
+	for rank := range errs {
+		running.Go(func() {
+			place := place
+			place.Rank = rank
+			costs := cost.Default()
+			costs[cost.SHM].Alpha *= float64(1 + rank)
+			g, err := JoinWith(t.Context(), Config{Place: place, Costs: costs})
+			if err == nil {
+				err = g.Close()
+			}
+			errs[rank] = err
+		})
+	}
+	running.Wait()
+	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "costs") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,25 +1,76 @@
 package gangline
 
 import (
+	"math/bits"
+
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/collective/cost"
 )
 
-// fewSteps is up to how many bytes an all-reduce takes as few steps as it can, rather
-// than send as few bytes.
-const fewSteps = 32 << 10
+// followedMax is the most ranks whose schedules are followed step by step to choose one;
+// larger groups take few steps up to fewSteps bytes, and few bytes beyond.
+const (
+	followedMax = 256
+	fewSteps    = 32 << 10
+)
+
+// allReduce returns the schedule that takes least by the costs of the job, which all
+// ranks have agreed on in joining. So that a group need not work it out for every
+// size, it is chosen for the power of two below.
+func (g *Group) allReduce(bytes int) (*collective.Schedule, error) {
+	n := len(g.members)
+	if n > followedMax {
+		if bytes <= fewSteps {
+			return collective.DoublingAllReduce(n), nil
+		}
+		return collective.RingAllReduce(n), nil
+	}
+	if g.chooser == nil {
+		machine := g.world.machine(g.members)
+		chooser, err := cost.NewChooser(n, machine)
+		if err != nil {
+			return nil, err
+		}
+		g.chooser, g.hosts = chooser, machine.Hosts
+	}
+	by := g.chooser.Choices(1 << max(bits.Len(uint(bytes))-1, 0))[0].Algorithm
+	return collective.AllReduceBy(by, n, g.hosts)
+}
+
+// machine is what the choice of algorithms goes by: the costs, and which members are
+// on which host. What ranks of one host share does not depend on their system, so that
+// ranks on different ones choose alike.
+func (w *world) machine(members []int) cost.Machine {
+	m := cost.Machine{Costs: w.cfg.Costs, Local: cost.SHM}
+	at := map[string]int{}
+	for i, rank := range members {
+		host := w.hosts[rank]
+		if _, known := at[host]; !known {
+			at[host] = len(m.Hosts)
+			m.Hosts = append(m.Hosts, nil)
+		}
+		m.Hosts[at[host]] = append(m.Hosts[at[host]], i)
+	}
+	return m
+}
 
 // plan returns the schedule of a call, and which member stands at each index of it.
-func plan(key runnerKey, n int) (s *collective.Schedule, order []int) {
+func (g *Group) plan(key runnerKey) (s *collective.Schedule, order []int, err error) {
+	if key.goal == collective.AllReduce {
+		s, err = g.allReduce(key.elems * key.dtype.Size())
+		return s, from(0, len(g.members)), err
+	}
+	s, order = planned(key, len(g.members))
+	return s, order, nil
+}
+
+// planned is plan for what can be done in one way.
+func planned(key runnerKey, n int) (s *collective.Schedule, order []int) {
 	order = make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
 	switch key.goal {
-	case collective.AllReduce:
-		if key.elems*key.dtype.Size() <= fewSteps {
-			return collective.DoublingAllReduce(n), order
-		}
-		return collective.RingAllReduce(n), order
 	case collective.ReduceScatter:
 		return collective.RingReduceScatter(n), order
 	case collective.AllGather:
@@ -38,7 +89,7 @@ func plan(key runnerKey, n int) (s *collective.Schedule, order []int) {
 			return collective.BinomialScatter(n), order
 		}
 		return flat(collective.Scatter, n, key.root), order
-	case collective.AllToAll, collective.Barrier: // have runners of their own
+	case collective.AllReduce, collective.AllToAll, collective.Barrier: // see plan; or they have runners of their own
 	}
 	panic("gangline: no schedule of a " + key.goal.String())
 }

@@ -33,7 +33,8 @@ const (
 // world is this process's part in the job.
 type world struct {
 	cfg      Config
-	host     string // by which others reach it over tcp; "" if they are on this one
+	host     string   // by which others reach it over tcp; "" if they are on this one
+	hosts    []string // of the ranks, as the coordinator knows them
 	session  *coord.Session
 	endpoint transport.Endpoint
 	closers  []func() error

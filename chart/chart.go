@@ -132,6 +132,7 @@ func plots(title string, panels []Panel) ([]*plot.Plot, error) {
 func colors() []color.Color {
 	return []color.Color{
 		color.RGBA{0, 114, 178, 255}, color.RGBA{213, 94, 0, 255}, color.RGBA{0, 158, 115, 255}, color.RGBA{204, 121, 167, 255},
+		color.RGBA{230, 159, 0, 255}, color.RGBA{86, 180, 233, 255}, color.RGBA{0, 0, 0, 255},
 	}
 }
 
@@ -179,6 +180,9 @@ func (panel *Panel) plot(lo, hi float64) (*plot.Plot, error) {
 	}
 	if panel.Bytes && lo > 0 {
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, sizes{}
+		if len(panel.Lines) > 1 { // lines may end anywhere: the names stand beyond
+			p.X.Max *= math.Pow(hi/lo, legendShare)
+		}
 	}
 	if panel.Zoom {
 		p.Y.Min, p.Y.Max = panel.zoomed(lo, hi, p.Y.Min, p.Y.Max)
@@ -192,6 +196,9 @@ func (panel *Panel) plot(lo, hi float64) (*plot.Plot, error) {
 	}
 	return p, panel.mark(p)
 }
+
+// legendShare is how much wider a scale of bytes is for the names of lines.
+const legendShare = .3
 
 // zoomed is the scale without the first steps, with room for half as much again, if
 // they take most of it; else the scale as it is.

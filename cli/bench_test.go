@@ -50,7 +50,7 @@ func TestBenchStep(t *testing.T) {
 // Ranks are processes, and every field that scripts read is there.
 func TestBenchCollective(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "bench", "collective", "--ranks", "3", "--algorithm", "all", "--bytes", "4KiB,64KiB",
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "bench", "collective", "--ranks", "3", "--hosts", "2,1", "--algorithm", "all", "--bytes", "4KiB,64KiB",
 		"--iterations", "3", "--json", "--plots", dir)
 	cmd.Env = append(os.Environ(), beMain+"=1")
 	var errs bytes.Buffer

@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/tune"
 )
 
 // builtin is the job that runs when none is named: examples/ctr.yaml, of which
@@ -28,6 +30,7 @@ type common struct {
 	ext      job.Extensions
 	dataDir  string
 	settings []string
+	overlay  string
 	inputs   []readFile // what the job reads, itself among it
 	absent   []string   // sources, as data.train, whose files need not be there
 }
@@ -38,6 +41,7 @@ type readFile struct{ name, path string }
 func (c *common) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&c.dataDir, "data-dir", "", "directory that relative data paths are resolved against (default: the job file's)")
+	f.StringVar(&c.overlay, "overlay", "", "lay the settings that gangline tune has found over the job, from this file; --set goes before them")
 	f.StringArrayVar(&c.settings, "set", nil, "lay a value over the job, as path.to.field=value (repeatable)")
 }
 
@@ -57,16 +61,33 @@ func (c *common) job(ctx context.Context, args []string) (job.Job, error) {
 
 // read is job for who opens none of the files.
 func (c *common) read(args []string) (job.Job, error) {
+	tuned, settings := (*tune.Overlay)(nil), c.settings
+	if c.overlay != "" {
+		var err error
+		if tuned, err = tune.ReadOverlay(c.overlay); err != nil {
+			return job.Job{}, requestError{fmt.Errorf("--overlay: %w", err)}
+		}
+		settings = slices.Concat(tuned.Set, c.settings)
+	}
+	j, err := c.parse(args, settings)
+	if err == nil && tuned != nil {
+		if err = tuned.Fits(&j); err != nil {
+			err = fmt.Errorf("--overlay %s: %w", c.overlay, err)
+		}
+	}
+	return j, asRequest(err)
+}
+
+// parse reads the job with settings laid over it.
+func (c *common) parse(args, settings []string) (job.Job, error) {
 	if len(args) == 0 {
-		j, err := c.ext.Parse("built-in job", builtin, c.settings)
-		return j, asRequest(err)
+		return c.ext.Parse("built-in job", builtin, settings)
 	}
 	if c.dataDir == "" {
 		c.dataDir = filepath.Dir(args[0])
 	}
-	j, err := c.ext.Read(args[0], c.settings)
 	c.inputs = []readFile{{"the job file", args[0]}}
-	return j, asRequest(err)
+	return c.ext.Read(args[0], settings)
 }
 
 // files finds the files of a job, and refuses one that would write over them.
@@ -131,34 +152,6 @@ func (c *common) checkFiles(ctx context.Context, j job.Job) error {
 	return nil
 }
 
-// checkOut refuses a file that cannot be written, before any work. The proof is a
-// file beside it, made as writeWhole makes it and removed at once. What is there and
-// is no file is refused too: to put a file in the place of /dev/null is a disaster.
-func checkOut(flag, path string) error {
-	switch path {
-	case "":
-		return nil
-	case "-":
-		return requestError{fmt.Errorf("%s -: want the name of a file; the closing table has stdout", flag)}
-	}
-	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return requestError{fmt.Errorf("%s %s: there is no directory %s", flag, path, filepath.Dir(path))}
-	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return requestError{fmt.Errorf("%s %s is a directory", flag, path)}
-	} else if err == nil && !info.Mode().IsRegular() {
-		return requestError{fmt.Errorf("%s %s is not a regular file (%s)", flag, path, info.Mode())}
-	}
-	proof, err := beside(path)
-	if err == nil {
-		err = errors.Join(proof.Close(), os.Remove(proof.Name()))
-	}
-	if err != nil {
-		return requestError{fmt.Errorf("%s %s: cannot write there: %w", flag, path, err)}
-	}
-	return nil
-}
-
 // sameFile reports whether two names lead to one file, be it there or not.
 func sameFile(a, b string) bool {
 	x, err := os.Stat(a)
@@ -167,11 +160,6 @@ func sameFile(a, b string) bool {
 		return os.SameFile(x, y)
 	}
 	return filepath.Clean(a) == filepath.Clean(b)
-}
-
-// beside makes a new file that may be renamed to path.
-func beside(path string) (*os.File, error) {
-	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 }
 
 // asRequest marks an error as a wrong request.
@@ -188,28 +176,8 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	return writeWhole(path, func(f *os.File) error {
+	return command.WriteWhole(path, func(f *os.File) error {
 		_, err := f.Write(append(text, '\n'))
 		return err
 	})
-}
-
-// writeWhole lets write fill a new file and puts it in place of path.
-// Where path is a link, that is the file it leads to.
-func writeWhole(path string, write func(*os.File) error) error {
-	if at, err := filepath.EvalSymlinks(path); err == nil {
-		path = at
-	}
-	f, err := beside(path)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot write %s: %w", path, err), os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/job"
 )
@@ -40,21 +41,6 @@ func exportArgs(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, 
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// words completes one of some words, or the last one of a list with commas.
-func words(known ...string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, _ []string, toComplete string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		head := ""
-		if i := strings.LastIndexByte(toComplete, ','); i >= 0 {
-			head = toComplete[:i+1]
-		}
-		var all []cobra.Completion
-		for _, w := range known {
-			all = append(all, head+w)
-		}
-		return all, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
 // settings completes path.to.field=value: the field, and then its words, if it has
 // some.
 func settings(ext job.Extensions) cobra.CompletionFunc {
@@ -86,21 +72,14 @@ func completeFlags(c *cobra.Command, ext job.Extensions) {
 	}
 	for name, f := range map[string]cobra.CompletionFunc{
 		"set": settings(ext), "data-dir": dirs, "checkpoint": dirs, "plots": dirs, "report": extension("json"), "trace": extension("json"),
-		"progress": words("auto", "tty", "plain", "none"), "plan": words("step", "eval"), "map": extension("yaml", "yml"),
+		"progress": command.Words("auto", "tty", "plain", "none"), "plan": command.Words("step", "eval"), "map": extension("yaml", "yml"),
 	} {
 		if c.Flags().Lookup(name) != nil {
-			complete(c, name, f)
+			command.Complete(c, name, f)
 		}
 	}
 	for _, sub := range c.Commands() {
 		completeFlags(sub, ext)
-	}
-}
-
-// complete sets how one flag is completed. The flag is there.
-func complete(c *cobra.Command, flag string, f cobra.CompletionFunc) {
-	if err := c.RegisterFlagCompletionFunc(flag, f); err != nil {
-		panic("cli: " + err.Error())
 	}
 }
 

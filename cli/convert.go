@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/cache"
 	"github.com/gangline/gangline/data/file"
@@ -52,7 +53,7 @@ keeps them, so that a model trained on it tests and predicts raw files, too.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			out := args[len(args)-1]
-			if err := checkOut("OUT", out); err != nil {
+			if err := command.CheckOut("OUT", out); err != nil {
 				return err
 			}
 			h, err := f.convert(c.Context(), &flags, args, eval, out)

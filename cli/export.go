@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/params"
 
 	"github.com/spf13/cobra"
@@ -37,7 +38,7 @@ import.map: with that map in a job, the file is read back.`,
 			if err != nil {
 				return requestError{err}
 			}
-			if err := checkOut("OUT", args[1]); err != nil {
+			if err := command.CheckOut("OUT", args[1]); err != nil {
 				return err
 			}
 			return export(c, args[0], args[1], m)
@@ -78,7 +79,7 @@ func export(c *cobra.Command, from, to string, m checkpoint.Mapping) error {
 	if err != nil {
 		return requestError{err}
 	}
-	err = writeWhole(to, func(f *os.File) error {
+	err = command.WriteWhole(to, func(f *os.File) error {
 		return checkpoint.WriteSafetensors(f, tensors, map[string]string{"producer": "gangline " + version, "step": strconv.FormatInt(at.Manifest.Step, 10)})
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/draft"
 )
 
@@ -38,7 +39,7 @@ is guessed, such as which column is the label, is said here and in the job.`,
 			if err != nil {
 				return requestError{err}
 			}
-			if err := writeWhole(out, func(f *os.File) error { _, err := f.Write(d.Text); return err }); err != nil {
+			if err := command.WriteWhole(out, func(f *os.File) error { _, err := f.Write(d.Text); return err }); err != nil {
 				return err
 			}
 			w := c.OutOrStdout()
@@ -60,7 +61,7 @@ func checkInit(data, out string, force bool) error {
 	if sameFile(data, out) {
 		return requestError{fmt.Errorf("--out %s is the data file: name another", out)}
 	}
-	if err := checkOut("--out", out); err != nil {
+	if err := command.CheckOut("--out", out); err != nil {
 		return err
 	}
 	if _, err := os.Stat(out); !force && !errors.Is(err, fs.ErrNotExist) {

@@ -21,6 +21,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
+	"github.com/gangline/gangline/cli/measure"
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
@@ -111,6 +113,9 @@ func statusOf(err error) int {
 	if _, ok := errors.AsType[requestError](err); ok {
 		return exitRequest
 	}
+	if _, ok := errors.AsType[command.RequestError](err); ok {
+		return exitRequest
+	}
 	if _, ok := errors.AsType[*job.FieldError](err); ok {
 		return exitRequest
 	}
@@ -162,7 +167,7 @@ func newRoot(ext job.Extensions) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return requestError{fmt.Errorf("%w%s (see: %s --help)", err, hintFlag(c, err), c.CommandPath())}
 	})
-	root.AddCommand(newTrain(ext), newLaunch(), newInit(), newEval(ext), newPredict(ext), newExport(ext), newPlan(ext), newData(ext), newBench(), newVersion())
+	root.AddCommand(newTrain(ext), newLaunch(), newInit(), newEval(ext), newPredict(ext), newExport(ext), newPlan(ext), newData(ext), measure.NewBench(), measure.NewProbe(), newTune(ext), newVersion())
 	for _, c := range root.Commands() {
 		argsAreRequests(c)
 	}

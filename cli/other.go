@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/collective/cost"
+	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/data/stats"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/plan"
@@ -70,7 +73,7 @@ that the job imports (import.path).`,
 			if from == "" {
 				from = j.Checkpoint.Dir
 			}
-			if err := errors.Join(f.spare("--report", report), checkOut("--report", report)); err != nil {
+			if err := errors.Join(f.spare("--report", report), command.CheckOut("--report", report)); err != nil {
 				return err
 			}
 			m, err := train.Evaluate(c.Context(), j, f.dataDir, from)
@@ -111,11 +114,16 @@ func setupOf(ctx context.Context, f *common, args []string) (*train.Setup, error
 	if err != nil {
 		return nil, err
 	}
-	if err := j.Network.ReadCosts(input.Path(f.dataDir, j.Network.Costs)); err != nil {
-		return nil, err
-	}
 	columns, err := input.Columns(ctx, j, f.dataDir)
 	if err != nil {
+		return nil, err
+	}
+	return f.setup(j, columns)
+}
+
+// setup is setupOf for a job whose columns are known.
+func (c *common) setup(j job.Job, columns []data.ColumnSpec) (*train.Setup, error) {
+	if err := j.Network.ReadCosts(input.Path(c.dataDir, j.Network.Costs)); err != nil {
 		return nil, err
 	}
 	return train.NewSetup(j, columns)
@@ -143,6 +151,7 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 				return requestError{fmt.Errorf("--plan %q: want %s or %s", name, strategy.StepPlan, strategy.EvalPlan)}
 			}
 			if explain {
+				sayCosts(c.OutOrStdout(), s)
 				return cost.Explain(c.OutOrStdout(), p, s.Cluster.Machine())
 			}
 			_, err = fmt.Fprint(c.OutOrStdout(), plan.Format(p))
@@ -153,6 +162,30 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 	cmd.Flags().StringVar(&name, "plan", strategy.StepPlan, "which plan: step or eval")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say instead by which algorithm each collective is done, and what others would take")
 	return cmd
+}
+
+// sayCosts says what the choice of algorithms goes by.
+func sayCosts(w io.Writer, s *train.Setup) {
+	m := s.Cluster.Machine()
+	if m.Costs == (cost.Table{}) {
+		m.Costs = cost.Default()
+	}
+	from := "default costs (gangline probe measures those of this machine)"
+	if name := s.Job.Network.Costs; name != "" {
+		from = "costs from " + name
+	}
+	say := func(p cost.Path) string {
+		l := m.Costs[p]
+		return fmt.Sprintf("by %v %.3g µs a message, %.3g ns a byte, %.3g ns a byte added", p, 1e6*l.Alpha, 1e9*l.Beta, 1e9*l.Gamma)
+	}
+	fmt.Fprintf(w, "%s: within a host %s", from, say(m.Local))
+	if len(m.Hosts) > 1 {
+		fmt.Fprintf(w, "; between hosts %s", say(cost.TCP))
+	}
+	if s.Cluster.Algorithm != "" {
+		fmt.Fprintf(w, "; strategy.algorithm is %s, whatever the costs", s.Cluster.Algorithm)
+	}
+	fmt.Fprintln(w)
 }
 
 func newPlanCheck(ext job.Extensions) *cobra.Command {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/report"
 
 	"github.com/gangline/gangline/chart"
@@ -50,7 +51,7 @@ func (f *trainFlags) checkPlots() error {
 		if file == f.report {
 			return requestError{fmt.Errorf("--report %s: the curves go there; name a file of JSON, or set --plots", f.report)}
 		}
-		if err := checkOut("--plots", file); err != nil {
+		if err := command.CheckOut("--plots", file); err != nil {
 			return err
 		}
 	}
@@ -65,7 +66,7 @@ func (f *trainFlags) writePlots(r *report.Report) error {
 	}
 	var errs []error
 	for _, file := range f.plotFiles() {
-		errs = append(errs, writeWhole(file, func(out *os.File) error {
+		errs = append(errs, command.WriteWhole(file, func(out *os.File) error {
 			return chart.Draw(out, strings.TrimPrefix(filepath.Ext(file), "."), r.Job, panels)
 		}))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/data/file"
 	"github.com/gangline/gangline/data/scores"
 	"github.com/gangline/gangline/graph"
@@ -52,7 +53,7 @@ appears whole or not at all; - is stdout.`,
 	cmd.Flags().StringVar(&f.path, "path", "", "file to read instead of the job's eval rows, of the same form")
 	cmd.Flags().StringVar(&f.out, "out", "", "file to write; - is stdout (required)")
 	cmd.Flags().StringVar(&f.format, "format", "", "csv, jsonl or parquet (default: by the extension of --out; csv on stdout)")
-	complete(cmd, "format", words(scores.Formats()...))
+	command.Complete(cmd, "format", command.Words(scores.Formats()...))
 	return cmd
 }
 
@@ -86,7 +87,7 @@ func (f *predictFlags) run(c *cobra.Command, args []string) error {
 		return write(c.OutOrStdout())
 	}
 	var failed error
-	err = writeWhole(f.out, func(to *os.File) error {
+	err = command.WriteWhole(f.out, func(to *os.File) error {
 		failed = write(to)
 		return failed
 	})
@@ -117,7 +118,7 @@ func (f *predictFlags) check(jobFile string) error {
 	case sameFile(f.out, jobFile):
 		return requestError{fmt.Errorf("--out %s is the job file: name another", f.out)}
 	}
-	return checkOut("--out", f.out)
+	return command.CheckOut("--out", f.out)
 }
 
 // predict writes all rows to w.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/trace"
 )
 
@@ -26,7 +27,7 @@ func (f *trainFlags) mergeSpans(world int) error {
 		parts = append(parts, trace.Part{Spans: spans}) // on the coordinator's clock already
 	}
 	f.removeSpans(world)
-	return writeWhole(f.trace, func(out *os.File) error { return trace.WriteChrome(out, trace.Merge(parts...)) })
+	return command.WriteWhole(f.trace, func(out *os.File) error { return trace.WriteChrome(out, trace.Merge(parts...)) })
 }
 
 func readSpans(path string) ([]trace.Span, error) {

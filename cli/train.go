@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/report"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ type trainFlags struct {
 	plots    string
 	progress string
 	resume   bool
+	trial    int64
 	verbose  bool
 	quiet    bool
 }
@@ -67,6 +69,8 @@ Without a job it runs a built-in one: an embedding model on generated click data
 	cmd.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "log every decision on stderr")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write a Chrome trace of all ranks to this file (open it in Perfetto)")
 	cmd.Flags().StringVar(&f.plots, "plots", "", "draw curves.png and curves.svg into this directory (default: beside --report, under its name); none: do not")
+	cmd.Flags().Int64Var(&f.trial, "trial", 0, "")
+	_ = cmd.Flags().MarkHidden("trial") // it is there, for tune
 	cmd.Flags().BoolVar(&f.resume, "resume", false, "go on from the newest checkpoint in checkpoint.dir, if there is one")
 	return cmd
 }
@@ -116,7 +120,7 @@ func (f *trainFlags) checkPlaces(j job.Job) error {
 		return requestError{fmt.Errorf("--report and --trace are both %s: name two files", f.report)}
 	}
 	for flag, path := range map[string]string{"--report": f.report, "--trace": f.trace} {
-		if err := errors.Join(f.spare(flag, path), checkOut(flag, path)); err != nil {
+		if err := errors.Join(f.spare(flag, path), command.CheckOut(flag, path)); err != nil {
 			return err
 		}
 	}
@@ -155,7 +159,7 @@ func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, st
 		}
 	}
 	_, err = train.Run(ctx, train.Config{
-		Job: j, DataDir: f.dataDir, Rank: place.Rank, Address: place.Address, Token: place.Token, Attempt: place.Attempt, Led: !place.Hosted,
+		Job: j, DataDir: f.dataDir, Rank: place.Rank, Address: place.Address, Token: place.Token, Attempt: place.Attempt, Led: !place.Hosted, Trial: f.trial,
 		TraceFile: f.spansOf(place.Rank), Logger: f.logger(stderr),
 	})
 	_, launched := os.LookupEnv(launch.EnvParent)

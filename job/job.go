@@ -13,6 +13,7 @@ import (
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data/table"
 	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 )
 
@@ -169,6 +170,8 @@ type Strategy struct {
 	Bucket Size `yaml:"bucket"`
 	// Compression makes the gradients smaller that workers sum (allreduce).
 	Compression Compression `yaml:"compression"`
+	// Algorithm is how they are summed (allreduce): one of Algorithms.
+	Algorithm string `yaml:"algorithm"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -256,6 +259,18 @@ type Network struct {
 	Table cost.Table `yaml:"-"`
 }
 
+// AlgorithmAuto has each all-reduce go by the algorithm that takes least by costs.
+const AlgorithmAuto = "auto"
+
+// Algorithms returns what strategy.algorithm can be.
+func Algorithms() []string {
+	all := []string{AlgorithmAuto}
+	for _, a := range plan.Algorithms() {
+		all = append(all, a.String())
+	}
+	return all
+}
+
 // How the collectives of two ranks cross.
 const (
 	// PathAuto is shared memory on one host where the system has it, else what network.kind says.
@@ -300,8 +315,11 @@ func Default() Job {
 		Precision: "f32",
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
-		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Compression: Compression{Kind: CompressNone, Feedback: FeedbackAuto, Min: compressMin}, Consistency: Consistency{Kind: "bsp"}},
-		Eval:      Eval{Threshold: .5},
+		Strategy: Strategy{
+			Kind: "serial", Bucket: strategy.BucketDefault, Algorithm: AlgorithmAuto,
+			Compression: Compression{Kind: CompressNone, Feedback: FeedbackAuto, Min: compressMin}, Consistency: Consistency{Kind: "bsp"},
+		},
+		Eval: Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,
 		},

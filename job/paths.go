@@ -52,6 +52,8 @@ func (e Extensions) Values(path string) []string {
 		return []string{"f32", "f64"}
 	case "backend":
 		return []string{"native", "ref"}
+	case "strategy.algorithm":
+		return Algorithms()
 	case "network.kind":
 		return []string{"unix", "tcp"}
 	case "network.path":

@@ -15,6 +15,7 @@ import (
 	"github.com/gangline/gangline/internal/nearest"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/plan"
 )
 
 // Limits of a job.
@@ -113,6 +114,7 @@ func (j *Job) Validate() error {
 		{"precision", j.Precision, []string{"f32", "f64"}},
 		{"backend", j.Backend, []string{"native", "ref"}},
 		{"strategy.kind", j.Strategy.Kind, j.Extensions.allStrategies()},
+		{"strategy.algorithm", j.Strategy.Algorithm, Algorithms()},
 		{"strategy.consistency.kind", j.Strategy.Consistency.Kind, []string{"bsp"}},
 		{"restart.from", j.Restart.From, []string{"latest"}},
 		{"network.kind", j.Network.Kind, []string{"unix", "tcp"}},
@@ -179,6 +181,8 @@ func (j *Job) validateHosts() error {
 	switch {
 	case total > 0 && total != j.Strategy.Workers:
 		return &FieldError{"network.hosts", fmt.Sprintf("%v are %d workers, strategy.workers is %d", j.Network.Hosts, total, j.Strategy.Workers)}
+	case j.Strategy.Kind == "allreduce" && j.Strategy.Algorithm == plan.ByHosts.String() && len(j.Network.Hosts) < 2:
+		return &FieldError{"strategy.algorithm", fmt.Sprintf("%s needs several hosts: say in network.hosts how many workers are on each, or set auto", j.Strategy.Algorithm)}
 	case len(j.Network.Hosts) > 1 && j.Network.Kind == "unix":
 		return &FieldError{"network.hosts", "unix sockets do not reach from host to host: set network.kind=tcp"}
 	}

@@ -34,6 +34,9 @@ func AllReduce(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("strategy allreduce: %w", err)
 	}
+	if err := c.checkAlgorithm(); err != nil {
+		return nil, fmt.Errorf("strategy allreduce: %w", err)
+	}
 	return program(step, c, func(b *builder) {
 		b.chooser, b.plan.Hosts = chooser, c.Hosts
 		allReduceStep(b)
@@ -119,9 +122,29 @@ func (b *builder) sendBucket() {
 	}
 	t.Out = t.In
 	if t.Codec = b.c.codec(bytes, b.plan.Values[t.In[0].Value].DType); t.Codec == "" {
-		t.Algorithm = b.chooser.Choices(cost.Bytes(b.plan, &t))[0].Algorithm
+		t.Algorithm = b.algorithm(cost.Bytes(b.plan, &t))
 	}
 	b.add(t)
+}
+
+// algorithm is how so many bytes are summed.
+func (b *builder) algorithm(bytes int) plan.Algorithm {
+	if forced, err := plan.ParseAlgorithm(b.c.Algorithm); err == nil {
+		return forced
+	}
+	return b.chooser.Choices(bytes)[0].Algorithm
+}
+
+// checkAlgorithm fails if the algorithm asked for is none for the cluster.
+func (c *Cluster) checkAlgorithm() error {
+	if c.Algorithm == "" {
+		return nil
+	}
+	a, err := plan.ParseAlgorithm(c.Algorithm)
+	if err == nil && a == plan.ByHosts && len(c.Hosts) < 2 {
+		err = fmt.Errorf("algorithm %v needs workers on several hosts", a)
+	}
+	return err
 }
 
 // gatherRows sums the gradient of a table.

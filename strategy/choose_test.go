@@ -25,6 +25,8 @@ func TestAlgorithmsByCost(t *testing.T) {
 		{"few bytes of three", strategy.Cluster{Workers: 3, Costs: cost.Table{cost.Unix: {Alpha: 1e-12, Beta: 1}}}, plan.ByRing},
 		{"another path", strategy.Cluster{Workers: 3, Local: cost.TCP, Costs: cost.Table{cost.Unix: {Alpha: 1e-12, Beta: 1}, cost.TCP: {Alpha: 1}}}, plan.ByDoubling},
 		{"hosts", strategy.Cluster{Workers: 4, Hosts: hosts, Costs: cost.Table{cost.Unix: {Alpha: 1e-9}, cost.TCP: {Alpha: 1e-9, Beta: 1}}}, plan.ByHosts},
+		{"forced", strategy.Cluster{Workers: 4, Algorithm: "tree"}, plan.ByTree},
+		{"forced between hosts", strategy.Cluster{Workers: 4, Hosts: [][]int{{0}, {1, 2, 3}}, Algorithm: "hierarchical"}, plan.ByHosts},
 	} {
 		program, err := strategy.AllReduce(steps(t)["mlp"], c.cluster)
 		if err != nil {
@@ -56,6 +58,15 @@ func TestWrongHosts(t *testing.T) {
 		_, err := strategy.AllReduce(steps(t)["mlp"], strategy.Cluster{Workers: 3, Hosts: hosts})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", hosts, err, want)
+		}
+	}
+}
+
+func TestWrongAlgorithm(t *testing.T) {
+	for want, name := range map[string]string{"several hosts": "hierarchical", "rign": "rign"} {
+		_, err := strategy.AllReduce(steps(t)["mlp"], strategy.Cluster{Workers: 3, Algorithm: name})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
 		}
 	}
 }

@@ -28,6 +28,9 @@ type Cluster struct {
 	// sum them: one that is larger goes by itself. 0 is BucketDefault, 1 sums each by
 	// itself.
 	Bucket int
+	// Algorithm is how workers sum dense gradients: one of plan.Algorithms by name, or
+	// empty: by cost.
+	Algorithm string
 	// Micro is into how many micro-batches a worker's part of a step is cut, whose
 	// gradient sums are added before they are sent off; 0 is 1. Activations are of one
 	// of them at a time.

@@ -43,6 +43,9 @@ type Config struct {
 	// Attempt counts restarts; above 0, the run goes on from the newest
 	// checkpoint if there is one.
 	Attempt int
+	// Trial, if not 0, makes the run one that is timed and leaves nothing: its first so
+	// many steps do not count into Seconds, nothing is saved, and nothing tested at the end.
+	Trial int64
 	// TraceFile takes this rank's spans as JSON lines; empty: none.
 	TraceFile string
 	Logger    *slog.Logger

@@ -68,6 +68,9 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 func clusterOf(j *job.Job) strategy.Cluster {
 	s := &j.Strategy
 	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table}
+	if s.Algorithm != job.AlgorithmAuto {
+		c.Algorithm = s.Algorithm
+	}
 	c.Local = localPath(&j.Network)
 	c.Compression, c.CompressFrom = s.Compression.Spec(), int(s.Compression.Min)
 	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says

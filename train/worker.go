@@ -173,6 +173,9 @@ func (w *worker) loop(ctx context.Context) error {
 	defer w.stop(nil)
 	for at < end && !w.patient.Done() {
 		next := boundary(at, end, j.Eval.Every, j.Checkpoint.Every)
+		if warm := w.first() + w.cfg.Trial; at < warm {
+			next = min(next, warm)
+		}
 		start := time.Now()
 		err := w.step.Run(ctx, at, next)
 		if w.hopeless != nil {
@@ -181,8 +184,10 @@ func (w *worker) loop(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.main.Seconds += time.Since(start).Seconds()
-		if at = next; at == end {
+		if at = next; at > w.first()+w.cfg.Trial || w.cfg.Trial == 0 {
+			w.main.Seconds += time.Since(start).Seconds()
+		}
+		if at == end {
 			break
 		}
 		if err := w.pause(ctx, at); err != nil {
@@ -246,17 +251,22 @@ func due(at, every int64) bool { return every > 0 && at%every == 0 }
 // finish evaluates, saves, accounts and says goodbye.
 func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 	version := w.main.Steps
-	best, err := w.lastTest(ctx, version)
-	if err != nil {
-		return err
+	var loss *float64
+	if w.cfg.Trial == 0 {
+		best, err := w.lastTest(ctx, version)
+		if err != nil {
+			return err
+		}
+		if err := w.keep(ctx, version, best); err != nil {
+			return fmt.Errorf("at the end: %w", err)
+		}
+		trained, err := w.evaluate(ctx, version, w.rows.Train, false)
+		if err != nil {
+			return err
+		}
+		loss = trained.Loss
 	}
-	if err := w.keep(ctx, version, best); err != nil {
-		return fmt.Errorf("at the end: %w", err)
-	}
-	trained, err := w.evaluate(ctx, version, w.rows.Train, false)
-	if err != nil {
-		return err
-	}
+	var err error
 	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
 		return err
 	}
@@ -266,7 +276,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 			return err
 		}
 		if w.cfg.Rank == 0 {
-			if report.Main, err = w.mainReport(state, trained.Loss); err != nil {
+			if report.Main, err = w.mainReport(state, loss); err != nil {
 				return err
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/internal/nearest"
+	"github.com/gangline/gangline/plan"
 )
 
 // Result is the time of one collective of one size.
@@ -38,7 +39,7 @@ type Result struct {
 }
 
 // Factor is the bytes a rank must send for one byte of buffer at the least: 2(n-1)/n for
-// an all-reduce.
+// an all-reduce. A barrier has no bytes.
 //
 // Source: NVIDIA, nccl-tests, "Performance reported by NCCL tests".
 func Factor(op string, n int) float64 {
@@ -46,33 +47,64 @@ func Factor(op string, n int) float64 {
 	switch op {
 	case "allreduce":
 		return 2 * f
-	case "reducescatter", "allgather", "gather", "scatter":
+	case "reducescatter", "allgather", "gather", "scatter", allToAll:
 		return f
 	}
 	return 1
 }
 
 // algorithm is one way to do an op.
-type algorithm struct {
-	op, name string
-	schedule func(n int) *collective.Schedule
-}
+type algorithm struct{ op, name string }
 
-// algorithms are all of them. Those of all-reduce have the names of plan.Algorithm; of
+// algorithms are all of them. Those of all-reduce are those of plan.Algorithm; of
 // other ops the first is taken by default.
 func algorithms() []algorithm {
-	return []algorithm{
-		{"allreduce", "ring", collective.RingAllReduce},
-		{"allreduce", "halving", collective.HalvingAllReduce},
-		{"allreduce", "doubling", collective.DoublingAllReduce},
-		{"allreduce", "tree", collective.TreeAllReduce},
-		{"reducescatter", "ring", collective.RingReduceScatter},
-		{"allgather", "ring", collective.RingAllGather},
-		{"broadcast", "binomial", collective.BinomialBroadcast},
-		{"reduce", "binomial", collective.BinomialReduce},
-		{"gather", "binomial", collective.BinomialGather},
-		{"scatter", "binomial", collective.BinomialScatter},
+	var all []algorithm
+	for _, a := range plan.Algorithms() {
+		all = append(all, algorithm{"allreduce", a.String()})
 	}
+	return append(all,
+		algorithm{"reducescatter", "ring"},
+		algorithm{"allgather", "ring"},
+		algorithm{"broadcast", "binomial"},
+		algorithm{"reduce", "binomial"},
+		algorithm{"gather", "binomial"},
+		algorithm{"scatter", "binomial"},
+		algorithm{allToAll, "pairwise"},
+		algorithm{barrier, "dissemination"},
+	)
+}
+
+// The ops that have runners of their own.
+const (
+	allToAll = "alltoall"
+	barrier  = "barrier"
+)
+
+// schedule is how the algorithm goes over n ranks, which are on these hosts; of ops
+// without a runner of their own.
+func (a algorithm) schedule(n int, hosts [][]int) (*collective.Schedule, error) {
+	switch a.op {
+	case "allreduce":
+		by, err := plan.ParseAlgorithm(a.name)
+		if err != nil {
+			return nil, err
+		}
+		return collective.AllReduceBy(by, n, hosts)
+	case "reducescatter":
+		return collective.RingReduceScatter(n), nil
+	case "allgather":
+		return collective.RingAllGather(n), nil
+	case "broadcast":
+		return collective.BinomialBroadcast(n), nil
+	case "reduce":
+		return collective.BinomialReduce(n), nil
+	case "gather":
+		return collective.BinomialGather(n), nil
+	case "scatter":
+		return collective.BinomialScatter(n), nil
+	}
+	return nil, fmt.Errorf("there is no schedule of %s by %s", a.op, a.name)
 }
 
 // Ops returns the names of the collectives.
@@ -120,13 +152,17 @@ func find(op, name string) ([]algorithm, error) {
 // chosen returns the algorithms by which a size is timed: of an all-reduce that nobody
 // chose, the one that training would take by default.
 func (c Config) chosen(bytes int) ([]algorithm, error) {
+	if c.Algorithm == All && len(c.Hosts) < 2 {
+		all, err := find(c.Op, All)
+		return slices.DeleteFunc(all, func(a algorithm) bool { return a.name == plan.ByHosts.String() }), err
+	}
 	if c.Algorithm != "" {
 		return find(c.Op, c.Algorithm)
 	}
 	if c.Op != "allreduce" {
 		return find(c.Op, Algorithms(c.Op)[0])
 	}
-	chooser, err := cost.NewChooser(c.Ranks, cost.Machine{Local: c.local()})
+	chooser, err := cost.NewChooser(c.Ranks, cost.Machine{Local: c.local(), Hosts: c.hosts()})
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +188,12 @@ type Config struct {
 	Path string
 	// Ranks is how many processes there are.
 	Ranks int
-	// Bytes are the sizes of the buffers, each a multiple of 4.
+	// Hosts is how many ranks are on each host, in their order, for the algorithms that
+	// look at it: a pretence on one machine, whose ways are all as short. Empty: all
+	// are on one.
+	Hosts []int
+	// Bytes are the sizes of the buffers, each a multiple of 4; of a barrier, which has
+	// none, they do not count.
 	Bytes []int
 	// Iterations is how many to time; 0: as many as the size calls for.
 	Iterations int
@@ -182,12 +223,55 @@ func (c Config) Validate() error {
 			return fmt.Errorf("buffers of %d bytes: want 4 to %d, a multiple of 4 (float32)", b, MaxBytes)
 		}
 	}
+	if err := c.validateHosts(); err != nil {
+		return err
+	}
 	if c.Algorithm == "" {
 		_, err := find(c.Op, All)
 		return err
 	}
 	_, err := find(c.Op, c.Algorithm)
 	return err
+}
+
+// validateHosts checks that every rank is on one host.
+func (c Config) validateHosts() error {
+	total := 0
+	for _, n := range c.Hosts {
+		if n < 1 {
+			return fmt.Errorf("hosts %v: want at least one rank on each", c.Hosts)
+		}
+		total += n
+	}
+	switch {
+	case total > 0 && total != c.Ranks:
+		return fmt.Errorf("hosts %v have %d ranks, want %d", c.Hosts, total, c.Ranks)
+	case c.Algorithm == plan.ByHosts.String() && len(c.Hosts) < 2:
+		return fmt.Errorf("algorithm %s needs several hosts: say how many ranks are to be taken as on each, 2,2 for example", c.Algorithm)
+	}
+	return nil
+}
+
+// hosts lists the ranks by host.
+func (c Config) hosts() (all [][]int) {
+	next := 0
+	for _, n := range c.Hosts {
+		var host []int
+		for range n {
+			host = append(host, next)
+			next++
+		}
+		all = append(all, host)
+	}
+	return all
+}
+
+// sizes are the bytes that are timed.
+func (c Config) sizes() []int {
+	if c.Op == barrier {
+		return []int{0}
+	}
+	return c.Bytes
 }
 
 // Paths returns the names of the paths between ranks.

@@ -2,6 +2,7 @@ package comm
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gangline/gangline/chart"
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/mem"
 )
@@ -53,7 +55,7 @@ func measured(t *testing.T, c Config) ([][]Result, []error) {
 // all ranks agree on the times.
 func TestAll(t *testing.T) {
 	for _, op := range Ops() {
-		c := Config{Op: op, Algorithm: All, Path: "auto", Ranks: 3, Bytes: []int{4, 44, 4096}, Iterations: 5}
+		c := Config{Op: op, Algorithm: All, Path: "auto", Ranks: 3, Hosts: []int{2, 1}, Bytes: []int{4, 44, 4096}, Iterations: 5}
 		if err := c.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -61,11 +63,11 @@ func TestAll(t *testing.T) {
 		if err := errors.Join(errs...); err != nil {
 			t.Fatalf("%s: %v", op, err)
 		}
-		if len(results[0]) != 3*len(Algorithms(op)) {
+		if len(results[0]) != len(c.sizes())*len(Algorithms(op)) {
 			t.Errorf("%s: %d results", op, len(results[0]))
 		}
 		for _, r := range results[0] {
-			if r.Op != op || r.Ranks != 3 || r.Iterations != 5 || !(r.Min > 0 && r.Min <= r.Median && r.Median <= r.P99 && r.AlgBW > 0 && r.BusBW > 0) {
+			if r.Op != op || r.Ranks != 3 || r.Iterations != 5 || !(r.Min > 0 && r.Min <= r.Median && r.Median <= r.P99 && (op == barrier || r.AlgBW > 0 && r.BusBW > 0)) {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -99,7 +101,14 @@ func TestWrong(t *testing.T) {
 				errs[i] = err
 				return
 			}
-			_, errs[i] = m.time(t.Context(), algorithm{"allreduce", "half", collective.RingReduceScatter}, 64, 1)
+			x := tensor.New(tensor.F32, 16)
+			half, err := collective.NewRunner(p, collective.RingReduceScatter(2), tensor.F32, 16)
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			run := func(ctx context.Context) error { return half.Run(ctx, x) }
+			errs[i] = m.check(t.Context(), &timed{algorithm: algorithm{op: "allreduce"}, in: x, out: x, run: run})
 		})
 	}
 	wg.Wait()
@@ -123,6 +132,9 @@ func TestValidate(t *testing.T) {
 		"no sizes":                 func(c *Config) { c.Bytes = nil },
 		"a multiple of 4":          func(c *Config) { c.Bytes = []int{6} },
 		"iterations":               func(c *Config) { c.Iterations = -1 },
+		"have 3 ranks, want 2":     func(c *Config) { c.Hosts = []int{2, 1} },
+		"at least one rank":        func(c *Config) { c.Hosts = []int{2, 0} },
+		"needs several hosts":      func(c *Config) { c.Algorithm = "hierarchical" },
 	} {
 		c := good
 		change(&c)
@@ -134,7 +146,7 @@ func TestValidate(t *testing.T) {
 
 // The factors of the four-rank case, by hand.
 func TestFactor(t *testing.T) {
-	for op, want := range map[string]float64{"allreduce": 1.5, "reducescatter": .75, "allgather": .75, "broadcast": 1, "reduce": 1} {
+	for op, want := range map[string]float64{"allreduce": 1.5, "reducescatter": .75, "allgather": .75, "alltoall": .75, "broadcast": 1, "reduce": 1} {
 		if got := Factor(op, 4); got != want {
 			t.Errorf("%s: %v, want %v", op, got, want)
 		}
@@ -158,5 +170,17 @@ func TestShown(t *testing.T) {
 		if format == "svg" && !strings.Contains(b.String(), "64 KiB") {
 			t.Error("no mark at 64 KiB")
 		}
+	}
+}
+
+func TestWins(t *testing.T) {
+	results := []Result{
+		{Algorithm: "ring", Bytes: 4, Median: 3}, {Algorithm: "tree", Bytes: 4, Median: 2}, {Algorithm: "halving", Bytes: 4, Median: 4},
+		{Algorithm: "ring", Bytes: 8, Median: 3},
+		{Algorithm: "ring", Bytes: 16, Median: 3}, {Algorithm: "tree", Bytes: 16, Median: 4.5},
+	}
+	want := "4 bytes: tree, 1.50 times as fast as ring\n16 bytes: ring, 1.50 times as fast as tree\n"
+	if got := Wins(results); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 }

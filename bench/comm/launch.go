@@ -24,15 +24,24 @@ func Run(ctx context.Context, c Config, p Program) ([]Result, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	out, err := launch.Run(ctx, launch.Config{
-		Exe: p.Exe, Args: func(int, int) []string { return p.Args }, Env: p.Env, World: c.Ranks, Stderr: p.Stderr,
-	})
+	report, err := p.run(ctx, c.Ranks)
 	if err != nil {
 		return nil, err
 	}
 	var results []Result
-	if err := json.Unmarshal(out.Reports[0], &results); err != nil {
+	if err := json.Unmarshal(report, &results); err != nil {
 		return nil, fmt.Errorf("the report of rank 0: %w", err)
 	}
 	return results, nil
+}
+
+// run starts the program as so many ranks and returns the report of rank 0.
+func (p Program) run(ctx context.Context, ranks int) ([]byte, error) {
+	out, err := launch.Run(ctx, launch.Config{
+		Exe: p.Exe, Args: func(int, int) []string { return p.Args }, Env: p.Env, World: ranks, Stderr: p.Stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Reports[0], nil
 }

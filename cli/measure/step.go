@@ -1,4 +1,5 @@
-package cli
+// Package measure holds the commands that time this machine: bench and probe.
+package measure
 
 import (
 	"encoding/json"
@@ -11,10 +12,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gangline/gangline/bench"
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/job"
 )
 
-func newBench() *cobra.Command {
+// NewBench returns the command that times this machine.
+func NewBench() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Time this machine",
@@ -43,18 +46,18 @@ all threads. Nothing else should run on the machine.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, n := range names {
 				if err := bench.Check(n); err != nil {
-					return requestError{err}
+					return command.RequestError{Err: err}
 				}
 			}
 			if c.Threads < 1 || c.Threads > job.MaxThreads || c.Iterations < 0 || c.Time < 0 {
-				return requestError{fmt.Errorf("--threads %d --iterations %d --time %v: want 1 to %d threads, and no negative numbers", c.Threads, c.Iterations, c.Time, job.MaxThreads)}
+				return command.Wrong("--threads %d --iterations %d --time %v: want 1 to %d threads, and no negative numbers", c.Threads, c.Iterations, c.Time, job.MaxThreads)
 			}
 			return benchSteps(cmd, names, c, asJSON)
 		},
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&names, "case", bench.Cases(), "which cases: "+strings.Join(bench.Cases(), ", "))
-	complete(cmd, "case", words(bench.Cases()...))
+	command.Complete(cmd, "case", command.Words(bench.Cases()...))
 	f.IntVar(&c.Threads, "threads", 1, "how many cores to use")
 	f.IntVar(&c.Iterations, "iterations", 0, "how many steps to time (default: as many as --time takes)")
 	f.DurationVar(&c.Time, "time", 4*time.Second, "how long to time each case")

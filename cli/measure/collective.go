@@ -1,4 +1,4 @@
-package cli
+package measure
 
 import (
 	"encoding/json"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/gangline/gangline/bench/comm"
 	"github.com/gangline/gangline/chart"
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
 )
@@ -36,7 +37,7 @@ of each byte at the least (2(n-1)/n for an all-reduce). Nothing else should run 
 the machine.`,
 		Example: `  gangline bench collective
   gangline bench collective --op allreduce --ranks 2 --path shm --bytes 4KiB,64KiB,1MiB,16MiB --json
-  gangline bench collective --ranks 4 --algorithm all --plots .`,
+  gangline bench collective --ranks 4 --hosts 2,2 --algorithm all --plots .`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -46,11 +47,12 @@ the machine.`,
 	fl.StringVar(&f.Path, "path", "auto", "how they talk: "+strings.Join(comm.Paths(), ", "))
 	fl.StringVar(&f.Algorithm, "algorithm", "", "one algorithm, or all (default: the one that suits the size)")
 	fl.StringSliceVar(&f.sizes, "bytes", []string{"4KiB", "64KiB", "1MiB", "16MiB", "64MiB"}, "sizes of the buffer")
+	fl.IntSliceVar(&f.Hosts, "hosts", nil, "for hierarchical: how many ranks to take as on each host, 2,2 for example (default: all are on one)")
 	fl.IntVar(&f.Iterations, "iterations", 0, "how many to time (default: as many as the size calls for)")
 	fl.BoolVar(&f.asJSON, "json", false, "print an array of {op, ranks, path, algorithm, bytes, iterations, median_us, min_us, p99_us, algbw_gbs, busbw_gbs}")
 	fl.StringVar(&f.plots, "plots", "", "draw collective.png and collective.svg into this directory")
-	complete(cmd, "op", words(comm.Ops()...))
-	complete(cmd, "path", words(comm.Paths()...))
+	command.Complete(cmd, "op", command.Words(comm.Ops()...))
+	command.Complete(cmd, "path", command.Words(comm.Paths()...))
 	return cmd
 }
 
@@ -58,16 +60,16 @@ func (f *collectiveFlags) run(cmd *cobra.Command) error {
 	for _, text := range f.sizes {
 		var s job.Size
 		if err := s.UnmarshalText([]byte(text)); err != nil {
-			return requestError{fmt.Errorf("--bytes: %w", err)}
+			return command.Wrong("--bytes: %w", err)
 		}
 		f.Bytes = append(f.Bytes, int(s))
 	}
 	if err := f.Validate(); err != nil {
-		return requestError{err}
+		return command.RequestError{Err: err}
 	}
 	place, joins, err := launch.FromEnv(os.LookupEnv)
 	if err != nil {
-		return requestError{err}
+		return command.RequestError{Err: err}
 	}
 	if joins {
 		return f.rank(cmd, place)
@@ -90,14 +92,14 @@ func (f *collectiveFlags) run(cmd *cobra.Command) error {
 		e.SetIndent("", "  ")
 		return e.Encode(results)
 	}
-	_, err = fmt.Fprint(cmd.OutOrStdout(), comm.Table(results))
+	_, err = fmt.Fprint(cmd.OutOrStdout(), comm.Table(results), comm.Wins(results))
 	return err
 }
 
 // rank is the life of a process that run has started.
 func (f *collectiveFlags) rank(cmd *cobra.Command, place launch.Place) error {
 	if place.World != f.Ranks {
-		return requestError{fmt.Errorf("--ranks %d: the world size is %d (from %s)", f.Ranks, place.World, place.Source)}
+		return command.Wrong("--ranks %d: the world size is %d (from %s)", f.Ranks, place.World, place.Source)
 	}
 	ctx, stop, err := launch.WatchParent(cmd.Context(), os.LookupEnv)
 	if err != nil {
@@ -118,7 +120,7 @@ func (f *collectiveFlags) draw(results []comm.Result) error {
 	title := fmt.Sprintf("%s, %d ranks", f.Op, f.Ranks)
 	var errs []error
 	for _, format := range chart.Formats() {
-		errs = append(errs, writeWhole(filepath.Join(f.plots, "collective."+format), func(out *os.File) error {
+		errs = append(errs, command.WriteWhole(filepath.Join(f.plots, "collective."+format), func(out *os.File) error {
 			return chart.Draw(out, format, title, comm.Panels(results))
 		}))
 	}
