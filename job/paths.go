@@ -38,6 +38,8 @@ func (e Extensions) Values(path string) []string {
 		return model.Activations()
 	case "strategy.kind":
 		return e.allStrategies()
+	case "strategy.slots":
+		return []string{"average", "keep", "reset"}
 	case "optimizer.kind":
 		return append(optimizerKinds(), e.rules()...)
 	case "data.train.format", "data.eval.format":

@@ -12,6 +12,7 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/ps"
+	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -44,6 +45,9 @@ type local struct {
 
 func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint, imported params.State) (*local, error) {
 	l := &local{setup: s, rank: rank, state: params.New(s.Step)}
+	for _, v := range strategy.Beside(s.Program, s.Step) {
+		l.state[v.Name] = tensor.New(v.DType, v.Shape...)
+	}
 	l.state.Begin(imported)
 	if from != nil {
 		if err := l.state.Restore(from); err != nil {
@@ -62,7 +66,11 @@ func (l *local) evalStores(int64) exec.Stores { return nil }
 func (l *local) leave(context.Context) error { return nil }
 
 func (l *local) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
-	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(l.rank), l.state.Pieces(l.setup.Step))
+	pieces := l.state.Pieces(l.setup.Step)
+	for _, v := range strategy.Beside(l.setup.Program, l.setup.Step) {
+		pieces = append(pieces, checkpoint.Piece{Name: v.Name, Shape: v.Shape, Hi: v.Shape.Elems(), Data: l.state[v.Name]})
+	}
+	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(l.rank), pieces)
 	return []checkpoint.Shard{s}, err
 }
 

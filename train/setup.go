@@ -68,7 +68,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 func clusterOf(j *job.Job) strategy.Cluster {
 	s := &j.Strategy
 	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table}
-	c.Local = localPath(&j.Network)
+	c.Local, c.Averaging = localPath(&j.Network), s.Averaging()
 	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says
 		c.Hosts = j.Network.HostsOf()
 	}
@@ -104,9 +104,9 @@ func planned(j job.Job, step *graph.Step, c strategy.Cluster) (*plan.Program, er
 		if program.Plans[name] == nil {
 			return nil, fmt.Errorf("strategy %s makes no plan %q", kind, name)
 		}
-		if err := check.Plan(program.Plans[name]); err != nil {
-			return nil, fmt.Errorf("strategy %s makes a plan %q that does not hold: %w", kind, name, err)
-		}
+	}
+	if err := check.Program(program); err != nil {
+		return nil, fmt.Errorf("strategy %s makes plans that do not hold: %w", kind, err)
 	}
 	return program, nil
 }
