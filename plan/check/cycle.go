@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/gangline/gangline/plan"
 )
@@ -25,8 +26,8 @@ import (
 // turns of the cycle stand for all: after a turn the forms are of the same kind, over
 // other unknowns.
 //
-// Cost: that of Plan for each, and for each local update O(ranks²) if copies are not
-// made equal.
+// Cost: that of Plan for each; then one parameter after the other O(tasks · ranks), and
+// O(ranks²) where copies are drawn together but not made equal.
 func Program(p *plan.Program) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(p.Plans)) {
@@ -68,6 +69,8 @@ type where struct {
 type meeting struct {
 	*checker
 	program  *plan.Program
+	done     map[string][][]place // of each plan
+	param    string               // which states are looked at: it and its slots
 	step     int
 	unknowns map[unknown]int
 	names    []unknown
@@ -78,7 +81,7 @@ type meeting struct {
 
 // copiesMeet proves what Program says of copies.
 func copiesMeet(p *plan.Program) error {
-	m := &meeting{checker: &checker{}, program: p, unknowns: map[unknown]int{}, copies: map[where]form{}, apart: map[string]bool{}}
+	m := &meeting{checker: &checker{}, program: p, done: map[string][][]place{}}
 	feeding, ends := m.turns()
 	if len(m.findings) > 0 || feeding == "" || !p.Plans[feeding].Local {
 		return m.verdict()
@@ -87,8 +90,21 @@ func copiesMeet(p *plan.Program) error {
 		m.plan("%s trains copies of its ranks' own, and no plan %q lets them settle: name one (Settle), after which all copies are equal", feeding, p.Settle)
 		return m.verdict()
 	}
-	if p.Init != "" {
-		m.run(p.Init)
+	for _, v := range p.Plans[feeding].Values {
+		if v.Class == plan.Param {
+			m.param = v.Name
+			m.meet(feeding, ends)
+		}
+	}
+	return m.verdict()
+}
+
+// meet proves it of one parameter and its slots.
+func (m *meeting) meet(feeding string, ends []string) {
+	m.step, m.unknowns, m.names, m.copies, m.apart = 0, map[unknown]int{}, nil, map[where]form{}, map[string]bool{}
+	before := len(m.findings)
+	if m.program.Init != "" {
+		m.run(m.program.Init)
 	}
 	for range 2 {
 		m.run(feeding)
@@ -96,16 +112,23 @@ func copiesMeet(p *plan.Program) error {
 			m.run(name)
 		}
 	}
-	m.met()
-	if len(m.findings) > 0 {
-		return m.verdict()
+	if m.met(); len(m.findings) > before {
+		return
 	}
-	m.run(p.Settle)
+	m.run(m.program.Settle)
 	m.equal("after a cycle")
+	if len(m.findings) > before {
+		return
+	}
 	m.run(feeding)
-	m.run(p.Settle)
+	m.run(m.program.Settle)
 	m.equal("within a cycle")
-	return m.verdict()
+}
+
+// looked reports whether a value belongs to what is looked at.
+func (m *meeting) looked(r plan.Ref) bool {
+	s := m.stateOf(r)
+	return s != plan.NoState && m.p.Values[s].Name == m.param
 }
 
 // turns returns the plan of a program that feeds, and those that a cycle ends with.
@@ -140,7 +163,10 @@ func (m *meeting) run(name string) {
 	if m.p.Local {
 		m.step++
 	}
-	for _, together := range m.progress() {
+	if m.done[name] == nil {
+		m.done[name] = m.progress()
+	}
+	for _, together := range m.done[name] {
 		m.event(together)
 	}
 }
@@ -186,23 +212,28 @@ func (m *meeting) event(together []place) {
 	switch t.Kind {
 	case plan.Compute:
 		for _, r := range t.Out {
-			if m.lasts(r.Value) && m.p.Local {
+			if m.looked(r) && m.lasts(r.Value) && m.p.Local {
 				name := m.p.Values[r.Value].Name
 				m.apart[name] = true
 				m.set(at.rank, r, m.of(unknown{m.step, at.rank, name}))
 			}
 		}
 	case plan.Add:
-		if len(t.Out) == 1 {
+		if len(t.Out) == 1 && m.looked(t.Out[0]) {
 			m.set(at.rank, t.Out[0], m.combined(at.rank, t))
 		}
 	case plan.Send, plan.Recv:
-		m.set(together[1].rank, m.at(together[1]).Out[0], m.get(at.rank, t.In[0]))
+		if out := m.at(together[1]).Out[0]; m.looked(out) {
+			m.set(together[1].rank, out, m.get(at.rank, t.In[0]))
+		}
 	case plan.Collective:
 		if t.Op != plan.AllReduce && t.Op != plan.Broadcast {
 			return
 		}
 		for i := range t.In {
+			if !m.looked(t.Out[i]) {
+				continue
+			}
 			sum := m.get(at.rank, t.In[i])
 			for _, other := range together[1:] {
 				if t.Op == plan.AllReduce {
@@ -270,7 +301,7 @@ func (m *meeting) holdersOf(class plan.Class) (names []string, ranks map[string]
 	for i := range m.p.Holdings {
 		h := &m.p.Holdings[i]
 		v := &m.p.Values[h.State]
-		if h.Rank < 0 || v.Class != class {
+		if h.Rank < 0 || v.Class != class || !m.looked(plan.Ref{Value: h.State}) {
 			continue
 		}
 		if len(ranks[v.Name]) == 0 {
@@ -290,13 +321,17 @@ func (m *meeting) met() {
 		}
 		for _, rank := range ranks[name] {
 			f := m.copies[where{rank, name}]
+			var missing []string
 			for _, other := range ranks[name] {
 				if !slices.ContainsFunc(f, func(t term) bool {
 					u := m.names[t.unknown]
 					return u.rank == other && u.name == name && t.factor > 0
 				}) {
-					m.task(rank, none, "its copy of %s has nothing of that of rank %d after a cycle: average them (a sum over both, each times its share)", plan.Quote(name), other)
+					missing = append(missing, strconv.Itoa(other))
 				}
+			}
+			if len(missing) > 0 {
+				m.task(rank, none, "its copy of %s has nothing of that of %s after a cycle: average them (a sum over all, each times its share)", plan.Quote(name), ranksText(missing))
 			}
 			m.whole(rank, name, f)
 		}
