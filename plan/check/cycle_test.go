@@ -154,6 +154,24 @@ func TestCopiesMeet(t *testing.T) {
 	}
 }
 
+// TestFactorsFit: an Add has a factor for each value, and perhaps one more.
+func TestFactorsFit(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"factors=0.5    after=2   w.sum -> w\n", "factors=0.5,1,1 after=2 w.sum -> w\n", "adds 1 values with 3 factors"},
+		{"factors=0.5    after=2   w.sum -> w\n", "factors=0.5 after=2 w.sum m.sum -> w\n", "adds 2 values with 1 factors"},
+		{"factors=0.5    after=2   w.sum -> w\n", "after=2 -> w\n", "adds 0 values with 0 factors"},
+		{"factors=0.5    after=2   w.sum -> w\n", "factors=0.5,0.5 after=2 w.sum m.sum -> w w/m\n", "and one value out"},
+	} {
+		p, err := plan.Parse(edited(t, meetPlan, c.old, c.new))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check.Plan(p); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", c.new, err, c.want)
+		}
+	}
+}
+
 // TestProgramTurns: the cycle names plans that there are, and one that feeds.
 func TestProgramTurns(t *testing.T) {
 	p := program(t, localStep, meetPlan, meetPlan)
