@@ -58,7 +58,7 @@ func combine[T tensor.Float](dst []T, factors []float64, in []*tensor.Tensor, of
 			}
 		default:
 			for i := range dst {
-				dst[i] += T(f * src[i]) // the conversion forbids a fused multiply-add
+				dst[i] += T(f * src[i]) //nolint:unconvert // it forbids a fused multiply-add
 			}
 		}
 	}

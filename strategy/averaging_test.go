@@ -17,7 +17,9 @@ func averagings(kind string) []strategy.Averaging {
 		return []strategy.Averaging{{}, {Every: 3}, {Alpha: 1}, {Alpha: .5, Slots: strategy.KeepSlots}}
 	}
 	return []strategy.Averaging{
-		{}, {Every: 1, Slots: strategy.AverageSlots}, {Every: 3, Slots: strategy.ResetSlots},
+		{},
+		{Every: 1, Slots: strategy.AverageSlots},
+		{Every: 3, Slots: strategy.ResetSlots},
 		{Every: 2, Outer: strategy.Outer{Momentum: .9}},
 		{Every: 4, Slots: strategy.AverageSlots, Outer: strategy.Outer{Momentum: .9, LR: .7, Nesterov: true}},
 	}
@@ -114,7 +116,7 @@ func TestLocalStepIsSilent(t *testing.T) {
 				if g := p.Groups[task.Group]; len(g) != 1 || g[0] != rank {
 					t.Errorf("rank %d: task %d commits over ranks %v", rank, i, g)
 				}
-			default:
+			case plan.Send, plan.Recv, plan.Collective, plan.Pull, plan.Push:
 				t.Errorf("rank %d: task %d (%s %s) is of others too", rank, i, task.Verb(), task.Name)
 			}
 		}

@@ -67,17 +67,17 @@ func TestLocalResumeIsTheSameRun(t *testing.T) {
 // What a strategy of copies had is in the report; a model with tables is refused by
 // the name of the field.
 func TestLocalStrategies(t *testing.T) {
-	j := parse(t, localText, "strategy.kind=localsgd", "strategy.every=5", "strategy.outer.momentum=0.9")
+	j := parse(t, localText, "checkpoint.every=0", "strategy.kind=localsgd", "strategy.every=5", "strategy.outer.momentum=0.9")
 	want := report.Strategy{
 		Kind: "localsgd", Workers: 2, Consistency: "bsp", Every: 5, Slots: "keep", Outer: &report.Outer{Momentum: .9, LR: 1},
 	}
 	if d := cmp.Diff(want, StrategyOf(j)); d != "" {
 		t.Errorf("the report says (-want +got):\n%s", d)
 	}
-	if got := StrategyOf(parse(t, localText, "strategy.kind=sma")); got.Every != 1 || got.Alpha != .1 || got.Outer != nil {
+	if got := StrategyOf(parse(t, localText, "checkpoint.every=0", "strategy.kind=sma")); got.Every != 1 || got.Alpha != .1 || got.Outer != nil {
 		t.Errorf("the report says %+v of sma", got)
 	}
-	j = parse(t, resumeJob, "strategy.kind=localsgd")
+	j = parse(t, resumeJob, "checkpoint.every=0", "strategy.kind=localsgd")
 	columns, err := input.Columns(t.Context(), j, "")
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestLocalStrategies(t *testing.T) {
 // A worker whose steps are never finite gives up by itself, and is named.
 func TestLocalWorkerGivesUp(t *testing.T) {
 	j := parse(t, localText, "strategy.kind=localsgd", "strategy.every=40", "steps=30", "epochs=9", "checkpoint.every=0",
-		"optimizer={kind: sgd, lr: 1e38}")
+		"optimizer.kind=sgd", "optimizer.lr=1e38")
 	_, errs := lifeMem(t, j, 0)
 	if err := errors.Join(errs...); err == nil || !strings.Contains(err.Error(), "were skipped: values were not finite; lower optimizer.lr") {
 		t.Errorf("ended with %v", err)

@@ -133,6 +133,9 @@ func (m *meeting) looked(r plan.Ref) bool {
 
 // turns returns the plan of a program that feeds, and those that a cycle ends with.
 func (m *meeting) turns() (feeding string, ends []string) {
+	if len(m.program.Cycle) == 0 {
+		m.plan("the program runs no plan: name those of a cycle (Cycle), which for most is the one of a step")
+	}
 	for _, name := range append(slices.Clone(m.program.Cycle), m.program.Init) {
 		if m.program.Plans[name] == nil && name != "" {
 			m.plan("the program runs a plan %q, which it has not", name)

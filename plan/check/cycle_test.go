@@ -179,6 +179,10 @@ func TestProgramTurns(t *testing.T) {
 	if err := check.Program(p); err == nil || !strings.Contains(err.Error(), "want one plan that feeds") {
 		t.Errorf("a step after the end of a cycle: %v", err)
 	}
+	p.Cycle = nil
+	if err := check.Program(p); err == nil || !strings.Contains(err.Error(), "runs no plan") {
+		t.Errorf("no cycle: %v", err)
+	}
 	p.Cycle = []string{"step", "stop"}
 	if err := check.Program(p); err == nil || !strings.Contains(err.Error(), `runs a plan "stop", which it has not`) {
 		t.Errorf("a plan that is not there: %v", err)
@@ -193,8 +197,10 @@ func TestLocalGradients(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"own", localStep, ""},
 		{"summed over all", summed, "has met the batch of rank 1, in a plan in which every rank trains a copy by itself"},
-		{"weight of all", edited(t, localStep, "group.1  commit   step     group=1", "group.0  commit   step     group=0", "group.2  commit   step     group=2", "group.0  commit   step     group=0"),
-			"total has met the batch of rank 1"},
+		{
+			"weight of all", edited(t, localStep, "group.1  commit   step     group=1", "group.0  commit   step     group=0", "group.2  commit   step     group=2", "group.0  commit   step     group=0"),
+			"total has met the batch of rank 1",
+		},
 		{"not local", edited(t, localStep, " local=true", ""), "lacks the batch of rank 1"},
 		{"no update", edited(t, localStep, "  3  device   compute  update   seg=1          after=2  w w.grad total w/m -> w w/m\n", ""), "holds w but never updates it"},
 	} {
