@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -148,7 +151,7 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 			}
 			p := s.Program.Plans[name]
 			if p == nil {
-				return requestError{fmt.Errorf("--plan %q: want %s or %s", name, strategy.StepPlan, strategy.EvalPlan)}
+				return requestError{fmt.Errorf("--plan %q: want %s", name, strings.Join(planNames(s.Program), " or "))}
 			}
 			if explain {
 				sayCosts(c.OutOrStdout(), s)
@@ -159,7 +162,7 @@ func newPlanShow(ext job.Extensions) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&name, "plan", strategy.StepPlan, "which plan: step or eval")
+	cmd.Flags().StringVar(&name, "plan", strategy.StepPlan, "which plan: step, eval; of localsgd and sma also average, settle, init")
 	cmd.Flags().BoolVar(&explain, "explain", false, "say instead by which algorithm each collective is done, and what others would take")
 	return cmd
 }
@@ -188,6 +191,13 @@ func sayCosts(w io.Writer, s *train.Setup) {
 	fmt.Fprintln(w)
 }
 
+// planNames lists the plans of a program, the step first.
+func planNames(p *plan.Program) []string {
+	names := slices.Sorted(maps.Keys(p.Plans))
+	slices.Reverse(names)
+	return names
+}
+
 func newPlanCheck(ext job.Extensions) *cobra.Command {
 	f := common{ext: ext}
 	cmd := &cobra.Command{
@@ -203,7 +213,7 @@ func newPlanCheck(ext job.Extensions) *cobra.Command {
 				return err
 			}
 			t := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			for _, name := range []string{strategy.StepPlan, strategy.EvalPlan} {
+			for _, name := range planNames(s.Program) {
 				p := s.Program.Plans[name]
 				tasks := 0
 				for _, r := range p.Ranks {

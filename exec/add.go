@@ -20,6 +20,9 @@ func (b *binder) add(t *plan.Task, io operands) (op, error) {
 	if len(t.Out) == 2 && len(t.In) > 0 && len(t.In)%2 == 0 {
 		return b.addRows(t, io)
 	}
+	if len(t.Factors) > 0 && len(t.Out) == 1 {
+		return b.combine(t, io)
+	}
 	if len(t.In) == 0 || len(t.Out) != 1 {
 		return nil, fmt.Errorf("%d values in and %d out, want some and 1", len(t.In), len(t.Out))
 	}

@@ -159,10 +159,9 @@ type Source struct {
 
 // Strategy says how the step is spread over processes.
 type Strategy struct {
-	// Kind is serial, allreduce or ps.
+	// Kind is serial, allreduce, ps, localsgd or sma.
 	Kind string `yaml:"kind"`
-	// Workers and Servers count processes; defaults 1/0 (serial), 2/0
-	// (allreduce), 2/1 (ps).
+	// Workers and Servers count processes; defaults 1/0 (serial), 2/1 (ps), else 2/0.
 	Workers int `yaml:"workers"`
 	Servers int `yaml:"servers"`
 	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
@@ -172,6 +171,13 @@ type Strategy struct {
 	Compression Compression `yaml:"compression"`
 	// Algorithm is how they are summed (allreduce): one of Algorithms.
 	Algorithm string `yaml:"algorithm"`
+	// Every is the steps between two averagings (localsgd, 0: 8) or corrections (sma,
+	// 0: 1), Alpha how far a copy is drawn towards the average (sma, 0: 0.1), Slots
+	// what becomes of slots at an averaging (localsgd; empty: keep).
+	Every int            `yaml:"every"`
+	Alpha float64        `yaml:"alpha"`
+	Slots strategy.Slots `yaml:"slots"`
+	Outer Outer          `yaml:"outer"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }

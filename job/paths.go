@@ -42,6 +42,8 @@ func (e Extensions) Values(path string) []string {
 		return CompressKinds()
 	case "strategy.compression.feedback":
 		return Feedbacks()
+	case "strategy.slots":
+		return []string{"average", "keep", "reset"}
 	case "optimizer.kind":
 		return append(optimizerKinds(), e.rules()...)
 	case "data.train.format", "data.eval.format":

@@ -45,6 +45,7 @@ func (j *Job) complete() {
 	if s.Servers == 0 && s.Kind == "ps" {
 		s.Servers = 1
 	}
+	s.completeAveraging()
 	if j.Eval.Batch == 0 {
 		j.Eval.Batch = j.Batch
 	}
@@ -163,8 +164,11 @@ func (j *Job) validateStrategy() error {
 		return &FieldError{"strategy.workers", fmt.Sprintf("%d workers and %d servers are more than %d ranks", s.Workers, s.Servers, MaxRanks)}
 	case s.Kind == "serial" && s.Workers != 1:
 		return &FieldError{"strategy.workers", fmt.Sprintf("serial has one worker, not %d: set strategy.kind=allreduce or ps, or workers 1", s.Workers)}
-	case (s.Kind == "serial" || s.Kind == "allreduce") && s.Servers != 0:
+	case slices.Contains([]string{"serial", "allreduce", "localsgd", "sma"}, s.Kind) && s.Servers != 0:
 		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
+	}
+	if err := j.validateAveraging(); err != nil {
+		return err
 	}
 	return j.validateHosts()
 }

@@ -21,7 +21,7 @@ const MaxRanks = 4096
 func Format(p *Plan) string {
 	var b strings.Builder
 	c := &codec{values: p.Values, names: namesOf(p.Values)}
-	fmt.Fprintf(&b, "plan %s window=%d\n", Quote(p.Name), p.Window)
+	fmt.Fprintf(&b, "plan %s window=%d%s\n", Quote(p.Name), p.Window, localWord(p))
 	for _, s := range sections(p) {
 		if s.len() > 0 {
 			fmt.Fprintf(&b, "\n%s\n%s", s.title, c.table(s))
@@ -41,6 +41,14 @@ func Format(p *Plan) string {
 		first = last + 1
 	}
 	return b.String()
+}
+
+// localWord marks a plan whose ranks train copies of their own.
+func localWord(p *Plan) string {
+	if p.Local {
+		return " local=true"
+	}
+	return ""
 }
 
 // Parse reads the text form back. An error names the line. What it returns is
@@ -76,10 +84,13 @@ func parse(text string, names map[string]int) (*Plan, error) {
 func Digest(p *Plan) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(Format(p)))) }
 
 // ProgramDigest returns the digest of all plans of a program, their names in
-// it, and its cycle.
+// it, and when they are run.
 func ProgramDigest(p *Program) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "program cycle=%q\n", p.Cycle)
+	if p.Init != "" || p.Settle != "" {
+		fmt.Fprintf(h, "init=%q settle=%q\n", p.Init, p.Settle)
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.Plans)) {
 		fmt.Fprintf(h, "%q %s\n", name, Digest(p.Plans[name]))
 	}
@@ -195,6 +206,12 @@ func (p *parser) header(c *codec) error {
 		p.now = section{title: title}
 		text(c, "a name", &p.plan.Name, Quote, unquote)
 		c.number("window", &p.plan.Window, true)
+		setting(c, "local", &p.plan.Local, false, strconv.FormatBool, func(s string) (bool, error) {
+			if s != "true" {
+				return false, fmt.Errorf("local=%s: want local=true, or nothing", s)
+			}
+			return true, nil
+		})
 		return nil
 	case "rank", "ranks":
 		return p.ranks(c.take("a rank"))

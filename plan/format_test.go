@@ -30,6 +30,7 @@ func drawPlan(t *rapid.T) *Plan {
 			Tag:   rapid.Uint32().Draw(t, "tag"), Order: Order(rapid.IntRange(0, 1).Draw(t, "order")), Done: Done(rapid.IntRange(0, 2).Draw(t, "done")),
 			Algorithm: Algorithm(rapid.IntRange(0, 4).Draw(t, "algorithm")),
 			Codec:     rapid.OneOf(rapid.SampledFrom([]string{"", "f16", "topk(0.01)+feedback", "->", "(", "a b", `"`, "tag=1"}), rapid.String()).Draw(t, "codec"),
+			Factors:   rapid.SliceOfN(rapid.Float64Range(-1e300, 1e300), 0, 3).Draw(t, "factors"),
 		}
 	})
 	value := rapid.Custom(func(t *rapid.T) Value {
@@ -40,7 +41,7 @@ func drawPlan(t *rapid.T) *Plan {
 		}
 	})
 	p := &Plan{
-		Name: name.Draw(t, "plan"), Window: small.Draw(t, "window"),
+		Name: name.Draw(t, "plan"), Window: small.Draw(t, "window"), Local: rapid.Bool().Draw(t, "local"),
 		Ranks:  rapid.SliceOfN(rapid.SliceOfN(task, 0, 2), 0, 3).Draw(t, "ranks"),
 		Values: rapid.SliceOfN(value, 0, 4).Draw(t, "values"),
 		Segs: rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Seg {
@@ -188,6 +189,9 @@ func TestParseErrors(t *testing.T) {
 		{"left over", []string{"rank=0", "rank=0 1"}, `line 21: "1" is not understood here`},
 		{"short", []string{"  param", ""}, "line 4: the line ends where a class was expected"},
 		{"name", []string{`"sum l"`, `sum*l`}, `line 11: name "sum*l" must stand in quotes`},
+		{"factors", []string{"seg=0  ", "seg=0 factors=1,x"}, `line 28: "x" is not a finite number`},
+		{"infinite factor", []string{"seg=0  ", "seg=0 factors=Inf"}, `line 28: "Inf" is not a finite number`},
+		{"local", []string{"window=2", "window=2 local=1"}, "line 1: local=1: want local=true"},
 		{"no plan", []string{"plan step window=2\n", ""}, `line 2: "values" out of place`},
 		{"two plans", []string{"\ngroups", "\nplan x\ngroups"}, `line 17: "plan" out of place`},
 		{"ambiguous", []string{"6  total", "6  x"}, `line 27: two values are named "x": say #index`},
@@ -212,6 +216,7 @@ func TestDiff(t *testing.T) {
 		want  []string
 	}{
 		{"nothing", nil, nil},
+		{"local", []string{"window=2", "window=2 local=true"}, []string{"~ plan name=step window=2 local=true ranks=2, was name=step window=2 ranks=2"}},
 		{"window", []string{"window=2", "window=3"}, []string{"~ plan name=step window=3 ranks=2, was name=step window=2 ranks=2"}},
 		{
 			"holding moves",

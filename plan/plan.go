@@ -52,8 +52,9 @@ const (
 	// dense gradient, of which the range that the store holds is sent. The
 	// parameter is the State of the gradient. Done says what the task waits for.
 	Push
-	// Add sums In into Out[0] (micro-batches). With two Out, (keys, rows) of a table,
-	// In is such pairs, and rows of equal keys are summed in their order.
+	// Add sums In into Out[0] (micro-batches), each times its factor if there are
+	// Factors. With two Out, (keys, rows) of a table, In is such pairs, and rows of
+	// equal keys are summed in their order.
 	Add
 	// Commit ends a synchronous step over Group: In is (weight, loss, gradients
 	// to be checked for finiteness...), Out is (total weight, total loss). If
@@ -155,6 +156,9 @@ type Task struct {
 	Tag   uint32
 	Order Order
 	Done  Done
+	// Factors are of an Add with one Out: one for each In, and then perhaps a number
+	// to add to every element. None: each In counts once.
+	Factors []float64
 	// Algorithm is of an AllReduce.
 	Algorithm Algorithm
 	// Codec is how an AllReduce of f32 is compressed, as compress.Spec writes it; empty:
@@ -223,6 +227,10 @@ type StoreInfo struct{ Name string }
 type Plan struct {
 	Name   string
 	Window int
+	// Local says that every rank trains a copy of its own on its own batches: no
+	// gradient is summed over ranks. Package check then looks at the whole Program,
+	// for what lets the copies meet.
+	Local bool
 	// Ranks holds the task list of every worker. Servers follow the workers in
 	// rank and have no list: they are what Stores names.
 	Ranks  [][]Task
@@ -239,8 +247,13 @@ type Plan struct {
 type Program struct {
 	// Plans by name: "step" and "eval" at least.
 	Plans map[string]*Plan
-	// Cycle is the order in which the driver runs plans, repeated.
+	// Cycle is the order in which the driver runs plans, repeated. Those that feed
+	// are one and the same plan, and each of its turns is a step.
 	Cycle []string
+	// Init, if named, is run once before the first step of a run; Settle wherever a
+	// run of steps ends, be it within a cycle: after it all copies of a state are
+	// equal. Programs of which no plan is Local need neither.
+	Init, Settle string
 }
 
 // CloneTasks returns a copy that shares nothing with the list.
@@ -250,6 +263,7 @@ func CloneTasks(tasks []Task) []Task {
 		c[i].In = slices.Clone(c[i].In)
 		c[i].Out = slices.Clone(c[i].Out)
 		c[i].After = slices.Clone(c[i].After)
+		c[i].Factors = slices.Clone(c[i].Factors)
 	}
 	return c
 }

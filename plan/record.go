@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -100,6 +101,7 @@ func (c *codec) task(i int, t *Task) {
 	if t.Kind != Collective {
 		setting(c, "op", &t.Op, t.Op != NoOp, Op.String, ParseOp)
 	}
+	setting(c, "factors", &t.Factors, len(t.Factors) > 0, formatFactors, parseFactors)
 	setting(c, "tag", &t.Tag, t.Tag != 0,
 		func(tag uint32) string { return strconv.FormatUint(uint64(tag), 10) },
 		func(s string) (uint32, error) {
@@ -174,6 +176,26 @@ func parseAfter(s string) ([]Dep, error) {
 		deps = append(deps, d)
 	}
 	return deps, nil
+}
+
+// formatFactors is "0.5,-1".
+func formatFactors(factors []float64) string {
+	parts := make([]string, len(factors))
+	for i, f := range factors {
+		parts[i] = strconv.FormatFloat(f, 'g', -1, 64)
+	}
+	return strings.Join(parts, ",")
+}
+
+func parseFactors(s string) (factors []float64, err error) {
+	for part := range strings.SplitSeq(s, ",") {
+		f, err := strconv.ParseFloat(part, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("%q is not a finite number", part)
+		}
+		factors = append(factors, f)
+	}
+	return factors, nil
 }
 
 // ref is the name of a value, with @micro or @micro:use where they are not 0.

@@ -40,6 +40,18 @@ type Strategy struct {
 	Workers     int    `json:"workers"`
 	Servers     int    `json:"servers"`
 	Consistency string `json:"consistency"`
+	// The rest is of localsgd and sma.
+	Every int     `json:"every,omitempty"`
+	Alpha float64 `json:"alpha,omitempty"`
+	Slots string  `json:"slots,omitempty"`
+	Outer *Outer  `json:"outer,omitempty"`
+}
+
+// Outer is the outer optimizer of localsgd.
+type Outer struct {
+	Momentum float64 `json:"momentum"`
+	LR       float64 `json:"lr"`
+	Nesterov bool    `json:"nesterov"`
 }
 
 // Summary is what rank 0 knows at the end for all.
@@ -125,6 +137,9 @@ type Rank struct {
 	// Compression is of each sum that is compressed.
 	Compression []Bucket `json:"compression,omitempty"`
 	BadRows     int      `json:"bad_rows"`
+	// Skipped counts the steps that changed nothing here; where workers train copies
+	// of their own, each has its own.
+	Skipped int64 `json:"steps_skipped"`
 	// Main is of rank 0 only.
 	Main *Main `json:"main,omitempty"`
 }

@@ -36,6 +36,7 @@ type builder struct {
 	tag     uint32
 	arena   int // bytes of the arena that are taken
 	bucket  bucket
+	outer   map[*graph.Param]outer
 	chooser *cost.Chooser // of algorithms, where there is a choice
 }
 

@@ -47,6 +47,8 @@ type Cluster struct {
 	// compressed: they are few already.
 	Compression  compress.Spec
 	CompressFrom int
+	// Averaging is of the strategies whose workers train copies of their own.
+	Averaging Averaging
 }
 
 // BucketDefault is the bytes of a bucket where nothing else is said. A message over a
@@ -105,10 +107,15 @@ type Strategy func(step *graph.Step, c Cluster) (*plan.Program, error)
 const (
 	StepPlan = "step"
 	EvalPlan = "eval"
+	// InitPlan, AveragePlan and SettlePlan are of LocalSGD and SMA only: before the
+	// first step, at the end of a cycle, and where a run of steps ends.
+	InitPlan    = "init"
+	AveragePlan = "average"
+	SettlePlan  = "settle"
 )
 
 // Names returns the names of the strategies.
-func Names() []string { return []string{"serial", "allreduce", "ps"} }
+func Names() []string { return []string{"serial", "allreduce", "ps", "localsgd", "sma"} }
 
 // ByName returns a strategy. An unknown name is an error that gives the nearest
 // of those there are.
@@ -120,6 +127,10 @@ func ByName(kind string) (Strategy, error) {
 		return AllReduce, nil
 	case "ps":
 		return PS, nil
+	case "localsgd":
+		return LocalSGD, nil
+	case "sma":
+		return SMA, nil
 	}
 	return nil, fmt.Errorf("strategy: unknown kind %q%s", kind, nearest.Hint(kind, Names()))
 }

@@ -183,6 +183,9 @@ func TestInputsAreWhatIsFed(t *testing.T) {
 	for name, step := range steps(t) {
 		for _, kind := range strategy.Names() {
 			build, _ := strategy.ByName(kind)
+			if len(clusters(kind)) == 0 { // of copies: those of tables are refused; the rest is fed as in serial
+				continue
+			}
 			program, err := build(step, clusters(kind)[0])
 			if err != nil {
 				t.Fatal(err)

@@ -142,8 +142,11 @@ func (b *builder) complete(p *graph.Param) {
 
 // commit agrees with all workers on the weight of the step, and whether what
 // they have is finite. It waits for the given tasks besides.
-func (b *builder) commit(after ...int) int {
-	t := plan.Task{Kind: plan.Commit, Name: "step", Lane: b.group(), Tag: b.nextTag()}
+func (b *builder) commit(after ...int) int { return b.commitBy(b.group(), after...) }
+
+// commitBy is a commit of those whom a lane is of.
+func (b *builder) commitBy(lane plan.Lane, after ...int) int {
+	t := plan.Task{Kind: plan.Commit, Name: "step", Lane: lane, Group: lane.ID, Tag: b.nextTag()}
 	loss := b.node(b.step.Model.Loss)
 	t.In = refs(b.node(b.step.Model.Weight), loss)
 	for i := range b.step.Params {

@@ -274,7 +274,7 @@ func lostBy(t *testing.T, cfg Config) (map[string][]float64, string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, b := range w.step.Compressed() {
+		for _, b := range w.steps.Step().Compressed() {
 			s := b.State()
 			for k, part := range b.Parts {
 				lo, hi := b.Range(k)

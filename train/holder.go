@@ -12,6 +12,7 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/ps"
+	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -49,6 +50,9 @@ type local struct {
 
 func newLocal(s *Setup, rank int, from *checkpoint.Checkpoint, imported params.State) (*local, error) {
 	l := &local{setup: s, rank: rank, state: params.New(s.Step)}
+	for _, v := range strategy.Beside(s.Program, s.Step) {
+		l.state[v.Name] = tensor.New(v.DType, v.Shape...)
+	}
 	l.state.Begin(imported)
 	if from != nil {
 		if err := l.state.Restore(from); err != nil {
@@ -71,6 +75,9 @@ func (l *local) pieces() []checkpoint.Piece {
 	var all []checkpoint.Piece
 	if l.rank == 0 {
 		all = l.state.Pieces(l.setup.Step)
+		for _, v := range strategy.Beside(l.setup.Program, l.setup.Step) {
+			all = append(all, checkpoint.Piece{Name: v.Name, Shape: v.Shape, Hi: v.Shape.Elems(), Data: l.state[v.Name]})
+		}
 	}
 	if l.lost != nil {
 		all = append(all, l.lost()...)

@@ -113,11 +113,11 @@ func runRank(ctx context.Context, m *member, steps int64, out *result) error {
 		return err
 	}
 	defer w.close()
-	if err := w.step.Run(ctx, 0, steps); err != nil {
+	if err := w.steps.Run(ctx, 0, steps); err != nil {
 		return err
 	}
 	out.shared[m.cfg.Rank] = w.holder.shared()
-	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
+	if report.Gradients, err = w.holder.gradients(ctx, w.steps.Step()); err != nil {
 		return err
 	}
 	if m.cfg.Rank == 0 {

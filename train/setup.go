@@ -71,7 +71,7 @@ func clusterOf(j *job.Job) strategy.Cluster {
 	if s.Algorithm != job.AlgorithmAuto {
 		c.Algorithm = s.Algorithm
 	}
-	c.Local = localPath(&j.Network)
+	c.Local, c.Averaging = localPath(&j.Network), s.Averaging()
 	c.Compression, c.CompressFrom = s.Compression.Spec(), int(s.Compression.Min)
 	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says
 		c.Hosts = j.Network.HostsOf()
@@ -108,9 +108,9 @@ func planned(j job.Job, step *graph.Step, c strategy.Cluster) (*plan.Program, er
 		if program.Plans[name] == nil {
 			return nil, fmt.Errorf("strategy %s makes no plan %q", kind, name)
 		}
-		if err := check.Plan(program.Plans[name]); err != nil {
-			return nil, fmt.Errorf("strategy %s makes a plan %q that does not hold: %w", kind, name, err)
-		}
+	}
+	if err := check.Program(program); err != nil {
+		return nil, fmt.Errorf("strategy %s makes plans that do not hold: %w", kind, err)
 	}
 	return program, nil
 }

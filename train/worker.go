@@ -20,6 +20,7 @@ import (
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/exec/cycle"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
 	"github.com/gangline/gangline/strategy"
@@ -44,7 +45,7 @@ type worker struct {
 	holder      holder
 	order       data.Order
 	fingerprint data.Fingerprint
-	step        *exec.Exec
+	steps       *cycle.Driver
 	tests       map[data.Source]*tester
 	main        report.Summary
 	recent      recent
@@ -103,8 +104,12 @@ func (m *member) newWorker() (*worker, error) {
 		return nil, err
 	}
 	w.main.Resumed = m.first()
-	w.step, err = w.executor(strategy.StepPlan, m.rows.Train, w.order, w.holder.stores(), exec.Config{
-		Trace: m.trace, OnStep: w.onStep,
+	w.steps, err = cycle.New(m.setup.Program, func(plan string) (*exec.Exec, error) {
+		cfg := exec.Config{Trace: m.trace}
+		if plan == strategy.StepPlan {
+			cfg.OnStep = w.onStep
+		}
+		return w.executor(plan, m.rows.Train, w.order, w.holder.stores(), cfg)
 	})
 	if err != nil {
 		return nil, err
@@ -118,7 +123,7 @@ func (m *member) newWorker() (*worker, error) {
 // keepLost makes what compressed gradients lose part of the checkpoints, and goes on with
 // what the one has that this run goes on from.
 func (w *worker) keepLost() error {
-	buckets := w.step.Compressed()
+	buckets := w.steps.Step().Compressed()
 	if l, ok := w.holder.(*local); ok && slices.ContainsFunc(buckets, func(b *compressed.Bucket) bool { return b.Spec.Feedback }) {
 		l.lost = func() []checkpoint.Piece { return residual.Pieces(buckets) }
 	}
@@ -177,7 +182,7 @@ func (w *worker) loop(ctx context.Context) error {
 			next = min(next, warm)
 		}
 		start := time.Now()
-		err := w.step.Run(ctx, at, next)
+		err := w.steps.Run(ctx, at, next)
 		if w.hopeless != nil {
 			return w.hopeless
 		}
@@ -267,7 +272,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 		loss = trained.Loss
 	}
 	var err error
-	if report.Gradients, err = w.holder.gradients(ctx, w.step); err != nil {
+	if report.Gradients, err = w.holder.gradients(ctx, w.steps.Step()); err != nil {
 		return err
 	}
 	if w.cfg.Rank == 0 || w.holder.spread() {
@@ -281,8 +286,8 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 			}
 		}
 	}
-	report.StepTime, report.BadRows = w.stepTime(), w.rows.Bad()
-	report.Compression = residual.Reports(w.step.Compressed())
+	report.StepTime, report.BadRows, report.Skipped = w.stepTime(), w.rows.Bad(), w.main.Skipped
+	report.Compression = residual.Reports(w.steps.Step().Compressed())
 	bye, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	return w.holder.leave(bye)
@@ -306,7 +311,7 @@ func (w *worker) mainReport(state params.State, trainLoss *float64) (m *report.M
 
 // stepTime adds up where the time of the steps went.
 func (w *worker) stepTime() *report.StepTime {
-	t, _ := w.step.Times()
+	t := w.steps.Times()
 	return &report.StepTime{
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
 		Wait: t.Wait.Seconds(), WaitInput: t.WaitInput.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
@@ -315,8 +320,8 @@ func (w *worker) stepTime() *report.StepTime {
 
 func (w *worker) close() error {
 	var errs []error
-	if w.step != nil {
-		errs = append(errs, w.step.Close())
+	if w.steps != nil {
+		errs = append(errs, w.steps.Close())
 	}
 	for _, t := range w.tests {
 		errs = append(errs, t.exec.Close())
@@ -421,5 +426,10 @@ func backend(j job.Job, workers int) (compute.Backend, error) {
 // StrategyOf is what a report says of how a job is spread.
 func StrategyOf(j job.Job) report.Strategy {
 	s := j.Strategy
-	return report.Strategy{Kind: s.Kind, Workers: s.Workers, Servers: s.Servers, Consistency: s.Consistency.Kind}
+	r := report.Strategy{Kind: s.Kind, Workers: s.Workers, Servers: s.Servers, Consistency: s.Consistency.Kind}
+	r.Every, r.Alpha, r.Slots = s.Every, s.Alpha, string(s.Slots)
+	if s.Outer.Momentum > 0 || s.Outer.LR != 0 && s.Outer.LR != 1 {
+		r.Outer = &report.Outer{Momentum: s.Outer.Momentum, LR: s.Outer.LR, Nesterov: s.Outer.Nesterov}
+	}
+	return r
 }

@@ -135,7 +135,7 @@ func formOf(t *plan.Task) (lane plan.Lane, in, out string) {
 	case plan.Compute:
 		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "0+", "0+"
 	case plan.Add:
-		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "1+", "1+"
+		return plan.Lane{Kind: plan.Device, ID: t.Lane.ID}, "0+", "1+"
 	case plan.Send:
 		return plan.LinkLane(t.Peer, false), "1", "0"
 	case plan.Recv:
@@ -234,6 +234,11 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	val := func(r plan.Ref) *plan.Value { return &c.p.Values[r.Value] }
 	switch t.Kind {
 	case plan.Add:
+		n := len(t.Factors) - len(t.In)
+		if n == 0 && len(t.In) == 0 || len(t.Factors) > 0 && (len(t.Out) != 1 || n != 0 && n != 1) {
+			bad("adds %d values with %d factors: want none, or one each and perhaps a number to add, and one value out", len(t.In), len(t.Factors))
+			return
+		}
 		if len(t.Out) > 2 || len(t.In)%len(t.Out) != 0 || len(t.Out) == 2 && val(t.Out[0]).Class != plan.Key {
 			bad("want one value out, or (keys, rows) and such pairs in")
 			return

@@ -26,6 +26,7 @@ type tracer struct {
 	*checker
 	batches []batch
 	all     set              // every batch of the step
+	own     []set            // by rank: the batches that its gradients must meet
 	met     map[life]set     // none for what has met nothing
 	totals  map[life]bool    // first results of a Commit
 	checked map[life]bool    // gradients that a Commit looks at
@@ -55,6 +56,18 @@ func (c *checker) gradients(done [][]place) {
 					t.checked[life{rank, r}] = true
 				}
 			case plan.Compute, plan.Send, plan.Recv, plan.Collective, plan.Pull, plan.Push, plan.Add: // say nothing before they are done
+			}
+		}
+	}
+	t.own = slices.Repeat([]set{t.all}, len(c.p.Ranks))
+	for rank := range c.p.Ranks {
+		if !c.p.Local {
+			break
+		}
+		t.own[rank] = new(big.Int)
+		for i, b := range t.batches {
+			if b.rank == rank {
+				t.own[rank].SetBit(t.own[rank], i, 1)
 			}
 		}
 	}
@@ -176,9 +189,10 @@ func (t *tracer) reduce(together []place, i int) {
 		t.met[result] = total
 		if task.Kind == plan.Commit && i == 0 {
 			t.totals[result] = true
-			if total.Cmp(t.all) != 0 {
-				t.task(at.rank, at.task, "its total weight lacks %s: a commit is over all that feed", t.missing(total))
+			if lacks := t.missing(at.rank, total); lacks != "" {
+				t.task(at.rank, at.task, "its total weight lacks %s: a commit is over all that feed", lacks)
 			}
+			t.foreign(at, task.Out[i], total)
 		}
 	}
 }
@@ -202,9 +216,11 @@ func (t *tracer) update(at place, state int) {
 			}
 			fallthrough
 		case plan.Key:
-			if met := t.of(at.rank, r); met.Cmp(t.all) != 0 {
-				bad("updates %s from %s, which lacks %s: reduce it over all that feed", t.value(state), plan.Quote(v.Name), t.missing(met))
+			met := t.of(at.rank, r)
+			if lacks := t.missing(at.rank, met); lacks != "" {
+				bad("updates %s from %s, which lacks %s: reduce it over all that feed", t.value(state), plan.Quote(v.Name), lacks)
 			}
+			t.foreign(at, r, met)
 		case plan.Scalar:
 			totals++
 			if !t.totals[life{at.rank, r}] {
@@ -264,8 +280,22 @@ func (t *tracer) updatedOnce(state int) {
 	}
 }
 
-// missing names the batches that a set lacks.
-func (t *tracer) missing(s set) string { return t.text(new(big.Int).AndNot(t.all, s)) }
+// missing names the batches that a set of a rank lacks; none is "".
+func (t *tracer) missing(rank int, s set) string {
+	if lacks := new(big.Int).AndNot(t.own[rank], s); lacks.Sign() != 0 {
+		return t.text(lacks)
+	}
+	return ""
+}
+
+// foreign refuses, in a plan whose ranks train copies of their own, what has met the
+// batches of others.
+func (t *tracer) foreign(at place, r plan.Ref, met set) {
+	if more := new(big.Int).AndNot(met, t.own[at.rank]); more.Sign() != 0 {
+		t.task(at.rank, at.task, "%s has met %s, in a plan in which every rank trains a copy by itself: use what is its own, or sum over all and drop local=true",
+			t.value(r.Value), t.text(more))
+	}
+}
 
 // text names batches: "the batch of rank 0.1" is micro-batch 1 of rank 0.
 func (t *tracer) text(s set) string {

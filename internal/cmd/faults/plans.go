@@ -93,6 +93,12 @@ func builderFaults() []fault {
 			new: "if _, ok := last[lane]; !ok {\n\t\t\t\tlast[lane] = i\n\t\t\t}",
 		},
 		{
+			name: "the sum of the copies is not divided by their number",
+			harm: "Every averaging multiplies the parameters by the number of workers.",
+			file: "strategy/averaging.go", by: catcher{"strategy", "TestEveryAveragingIsProved"},
+			old: "return 1 / float64(b.c.Workers)", new: "return 1",
+		},
+		{
 			name: "a task does not wait for who writes what it reads",
 			harm: "Gradients of the step before are reduced, sometimes.",
 			file: "strategy/builder.go", by: proof,
@@ -242,6 +248,12 @@ func commitFaults() []fault {
 			file: "exec/commit.go", by: catcher{"exec", "TestSkippedStepIsAVerdict"},
 			old: "if o.e.cfg.Stores != nil {", new: "if o.e.cfg.Stores != nil && !r.Skipped {",
 		},
+		{
+			name: "a run pauses without averaging the workers' copies",
+			harm: "Tests and checkpoints are of the copy of worker 0, which has seen its part of the rows only.",
+			file: "exec/cycle/cycle.go", by: catcher{"exec/cycle", "TestAgainstPlainLoops"},
+			old: "return d.settle.Run(ctx, last-1, last)", new: "return nil",
+		},
 	}
 }
 
@@ -252,7 +264,19 @@ func checkFaults() []fault {
 			name: "the checker takes a gradient of some workers for one of all",
 			harm: "A strategy that forgets a reduction passes, and trains apart.",
 			file: "plan/check/gradient.go", by: planted,
-			old: "if met := t.of(at.rank, r); met.Cmp(t.all) != 0 {", new: "if met := t.of(at.rank, r); met.Sign() == 0 {",
+			old: "if lacks := t.missing(at.rank, met); lacks != \"\" {", new: "if lacks := t.missing(at.rank, met); met.Sign() == 0 {",
+		},
+		{
+			name: "the checker lets copies train on without ever meeting",
+			harm: "A strategy that forgets to average passes: every worker learns from its own rows for good, and one of them is saved.",
+			file: "plan/check/cycle.go", by: catcher{"plan/check", "TestCopiesMeet"},
+			old: "if len(missing) > 0 {", new: "if len(missing) > len(m.names) {",
+		},
+		{
+			name: "the checker takes any copies for equal where a program settles",
+			harm: "A strategy passes whose tests and checkpoints are of one worker's copy.",
+			file: "plan/check/cycle.go", by: catcher{"plan/check", "TestCopiesMeet"},
+			old: "f := m.get(rank, r); !f.near(lead) {", new: "f := m.get(rank, r); len(f) == 0 && !f.near(lead) {",
 		},
 		{
 			name: "the checker does not see that a sum counts twice",

@@ -83,6 +83,12 @@ func trainFaults() []fault {
 			old: "if err := l.state.Restore(from); err != nil {", new: "if err := l.state.paramsOnly(s.Step).Restore(from); err != nil {",
 		},
 		{
+			name: "a checkpoint lacks what an outer optimizer keeps",
+			harm: "A run of localsgd with outer momentum cannot go on from its checkpoint.",
+			file: "train/holder.go", by: catcher{"train", "TestLocalResumeIsTheSameRun"},
+			old: "range strategy.Beside(l.setup.Program, l.setup.Step) {", new: "range strategy.Beside(l.setup.Program, l.setup.Step)[:0] {",
+		},
+		{
 			name: "a server that goes on counts its steps from 0",
 			harm: "The first pull after a restart is refused.",
 			file: "train/server.go", by: resume,
