@@ -253,6 +253,26 @@ func (m *member) join(ctx context.Context) error {
 	return nil
 }
 
+// checkHosts looks at where the ranks are, now that all have joined. Unix sockets between
+// hosts are an error: they cannot work. Workers that are elsewhere than network.hosts says
+// are not, since results do not depend on it: rank 0 warns that algorithms were chosen
+// for other machines.
+func (m *member) checkHosts(peers []coord.Peer) error {
+	for _, p := range peers {
+		if m.cfg.Job.Network.Kind == "unix" && p.Host != peers[0].Host {
+			return &job.FieldError{Field: "network.kind", Fix: fmt.Sprintf(
+				"unix sockets do not reach from %s (rank %d) to %s (rank %d): set network.kind=tcp", peers[0].Host, peers[0].Rank, p.Host, p.Rank)}
+		}
+	}
+	if m.cfg.Rank != 0 {
+		return nil
+	}
+	if text := crew.OtherHosts(m.cfg.Job.Network.Hosts, peers[:m.cfg.Job.Strategy.Workers]); text != "" {
+		m.cfg.Logger.Warn(text)
+	}
+	return nil
+}
+
 // peers are the ranks this one talks to: workers to all, servers to workers.
 func (m *member) peers() []int {
 	peers := []int{}
