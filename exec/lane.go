@@ -61,12 +61,11 @@ func (e *Exec) serve() {
 
 // perform runs a task. A call of a group that fails stays open: a verdict looks there.
 func (e *Exec) perform(t *task, w work) error {
-	if t.call == "" {
-		return t.run(w.ctx, w.Step, int(w.Step%e.window))
+	if t.call != "" {
+		e.cfg.Calls.Begin(t.plan.Group, w.Step, t.call)
 	}
-	e.cfg.Calls.Begin(t.plan.Group, w.Step, t.call)
 	err := t.run(w.ctx, w.Step, int(w.Step%e.window))
-	if err == nil {
+	if t.call != "" && err == nil {
 		e.cfg.Calls.End(t.plan.Group)
 	}
 	return err

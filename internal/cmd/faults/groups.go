@@ -129,7 +129,7 @@ func verdictFaults() []fault {
 			name: "a call of a job that fails counts as ended",
 			harm: "The coordinator finds no call in trouble: the error names who noticed, not who is missing.",
 			file: "exec/lane.go", by: job,
-			old: "if err == nil {\n\t\te.cfg.Calls.End", new: "{\n\t\te.cfg.Calls.End",
+			old: "if t.call != \"\" && err == nil {", new: "if t.call != \"\" {",
 		},
 		{
 			name: "a job does not ask for a verdict on its collectives",
