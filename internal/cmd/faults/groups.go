@@ -13,12 +13,6 @@ func bucketFaults() []fault {
 			old: "if b.bucket.bytes+size > limit ||", new: "if b.bucket.bytes > limit ||",
 		},
 		{
-			name: "a full bucket waits for the next gradient",
-			harm: "Sums leave late, and less of their way is hidden behind backward.",
-			file: "strategy/allreduce.go", by: catcher{"strategy", "TestBucketsLeaveDuringBackward"},
-			old: "b.bucket.bytes += size; b.bucket.bytes >= limit {", new: "b.bucket.bytes += size; b.bucket.bytes > 2*limit {",
-		},
-		{
 			name: "the last bucket is not sent",
 			harm: "The first layers are trained by each worker on its own rows.",
 			file: "strategy/allreduce.go", by: catcher{"strategy", "TestEveryPlanIsProved"},
