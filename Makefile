@@ -2,7 +2,7 @@
 
 GO      ?= go
 LINT     = $(GO) tool -modfile=tools/go.mod golangci-lint
-TIME    ?= 2s
+TIME    ?= 1s
 SEED    ?=
 PEERS   ?= ../shared/bench
 
@@ -13,11 +13,9 @@ help: ## list the targets
 
 all: build tidy lint test fallback race sim fuzz ## everything CI runs
 
-build: ## compile, also for machines that are not this one
+build: ## compile, and check types for machines that are not this one
 	$(GO) build ./...
-	GOOS=linux GOARCH=arm64 $(GO) build -tags nocloud ./...
-	GOOS=darwin GOARCH=arm64 $(GO) build -tags nocloud ./...
-	GOOS=windows GOARCH=amd64 $(GO) build -tags nocloud ./...
+	$(GO) run ./internal/cmd/crosscheck linux/arm64 darwin/arm64 windows/amd64
 
 tidy: ## go.mod and formatting are as the tools would leave them
 	$(GO) mod tidy -diff
@@ -32,8 +30,9 @@ test: ## what the README says: all tests
 fallback: ## all tests that compute, without assembly, as on machines that have none
 	$(GO) test -tags noasm ./collective/... ./compute/... ./optim/... ./data/parse/... ./exec ./model ./bench ./train
 
-race: ## all tests under the race detector, shuffled
-	$(GO) test -race -shuffle=on -tags nocloud ./...
+race: ## tests of packages with goroutines or locks under the race detector, shuffled
+	$(GO) test -race -shuffle=on -tags nocloud $$(.ci/racy | grep -v '^./chaos$$')
+	GANGLINE_CHAOS_BUILD=-tags=nocloud $(GO) test -race -tags nocloud -run '^TestCollectiveFaults$$' ./chaos
 
 sim: ## simulated clusters with faults; SEED=0x... runs one again
 	$(GO) test ./simtest -run TestCluster -count=1 -v $(if $(SEED),-seed=$(SEED),-scenarios=2000)

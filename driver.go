@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/gangline/gangline/coord/crew"
 )
 
 // A group makes its calls one after the other. Who finds it idle drives it in its own
@@ -154,7 +156,7 @@ func (g *Group) perform(c *call) error {
 	if at, ok := c.ctx.Deadline(); ok && at.Before(g.deadline) {
 		g.deadline = at
 	}
-	g.patience = g.deadline.Add(-min(verdictWait, g.deadline.Sub(now)/2))
+	g.patience = now.Add(crew.Patience(g.deadline.Sub(now)))
 	err = g.missed()
 	deadline := g.deadline
 	g.mu.Unlock()
@@ -164,7 +166,7 @@ func (g *Group) perform(c *call) error {
 	if err != nil {
 		err = g.broke(err, deadline)
 	}
-	g.streams.forget()
+	g.streams.Forget()
 	g.mu.Lock()
 	g.opened, g.ended = false, time.Now()
 	g.mu.Unlock()
@@ -176,5 +178,5 @@ func (g *Group) broke(err error, deadline time.Time) error {
 	if over := g.world.over(); over != nil {
 		return over
 	}
-	return g.world.verdict(g, err, min(max(time.Until(deadline), verdictLeast), verdictWait))
+	return g.world.verdict(g, err, min(max(time.Until(deadline), crew.VerdictLeast), crew.VerdictWait))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/coord"
 )
 
@@ -69,11 +68,6 @@ func newError(rank int, abort *coord.AbortError, cause error) *Error {
 	case coord.Failed, coord.Stopped:
 	}
 	return e
-}
-
-func isMismatch(err error) bool {
-	var m *collective.MismatchError
-	return errors.As(err, &m)
 }
 
 // overdueError ends a call whose deadline comes.

@@ -83,8 +83,8 @@ import (
 
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/launch"
-	"github.com/gangline/gangline/transport/sock"
 )
 
 // Defaults and limits.
@@ -247,39 +247,30 @@ func (w *world) connect() error {
 	if err != nil {
 		return fmt.Errorf("cannot listen for data: %w", err)
 	}
-	listener, err := sock.Listen(sock.Config{
-		Network: network, Address: address, Rank: p.Rank, World: p.World, Generation: uint32(p.Attempt) + 1,
-		Token: p.Token, Logger: w.cfg.Logger, DialTimeout: w.cfg.JoinTimeout,
-	})
-	if err != nil {
-		return fmt.Errorf("cannot listen for data: %w", err)
-	}
-	w.onLeave(listener.Close)
-	if network == "tcp" {
-		w.host, _, err = net.SplitHostPort(listener.Addr())
-		if err != nil {
-			return err
-		}
-	}
-	w.session, err = coord.Join(w.ctx, coord.JoinConfig{
-		Address: p.Address, Token: p.Token, Rank: p.Rank, World: p.World, DataAddress: listener.Addr(), Digest: w.cfg.digest(),
-		Led: !p.Hosted, State: w.stand, OnLeft: w.left, Timeout: w.cfg.JoinTimeout + 5*time.Second, Logger: w.cfg.Logger,
+	w.member, err = crew.Join(w.ctx, crew.Config{
+		Coord: coord.JoinConfig{
+			Address: p.Address, Token: p.Token, Rank: p.Rank, World: p.World, Digest: w.cfg.digest(),
+			Led: !p.Hosted, State: w.stand, OnLeft: w.left, Timeout: w.cfg.JoinTimeout + 5*time.Second,
+		},
+		Network: network, Address: address, Generation: uint32(p.Attempt) + 1, Timeout: w.cfg.JoinTimeout, Logger: w.cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
-	w.onLeave(w.session.Close)
+	w.onLeave(w.member.Close)
+	w.session, w.endpoint = w.member.Session, w.member.Endpoint
 	context.AfterFunc(w.session.Context(), func() { w.aborted(context.Cause(w.session.Context())) })
-	addrs := make([]string, p.World)
 	w.hosts = make([]string, p.World)
 	for _, peer := range w.session.Peers {
-		addrs[peer.Rank], w.hosts[peer.Rank] = peer.Addr, peer.Host
+		w.hosts[peer.Rank] = peer.Host
 	}
-	w.endpoint, err = listener.Connect(w.session.Context(), addrs, nil)
-	if err != nil {
-		return w.session.Fail(err)
+	if network == "tcp" {
+		host, _, err := net.SplitHostPort(w.member.Address)
+		if err != nil {
+			return err
+		}
+		w.address = net.JoinHostPort(host, "0")
 	}
-	w.onLeave(w.endpoint.Close)
 	w.running.Go(w.watch)
 	return nil
 }

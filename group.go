@@ -11,6 +11,7 @@ import (
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -22,7 +23,7 @@ type Group struct {
 	name    string
 	members []int // in the group of all
 	index   int
-	streams *watched
+	streams *crew.Watched
 	runners map[runnerKey]runner // of whose turn it is
 	chooser *cost.Chooser        // of algorithms, once there was an all-reduce; of whose turn it is
 	hosts   [][]int              // indices of the members by host, with it
@@ -227,23 +228,6 @@ func (g *Group) Chunk(n int) (lo, hi int) {
 	return collective.Bound(g.index, len(g.members), n), collective.Bound(g.index+1, len(g.members), n)
 }
 
-// sequenceNow is the number of the call that the group is in.
-func (g *Group) sequenceNow() uint64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sequence
-}
-
-// what is the call that the group is in.
-func (g *Group) what() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.current == nil {
-		return "nothing yet"
-	}
-	return g.current.String()
-}
-
 // stand is where this rank stands in the group.
 func (g *Group) stand() coord.Call {
 	g.mu.Lock()
@@ -253,7 +237,7 @@ func (g *Group) stand() coord.Call {
 		c.What = g.current.String()
 	}
 	if g.opened {
-		c.Since, c.Waits, c.Waited = time.Since(g.began), g.streams.waits(), g.waiters > 0
+		c.Since, c.Waits, c.Waited = time.Since(g.began), g.streams.Waits(), g.waiters > 0
 	}
 	return c
 }

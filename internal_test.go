@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/collective/cost"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/launch"
 )
 
@@ -31,7 +32,7 @@ func TestMessages(t *testing.T) {
 				return
 			}
 			was := g.streams.Streams
-			g.streams = newWatched(g.world.messages(1, g.members), g.members, rank)
+			g.streams = crew.NewWatched(g.world.messages(1, g.members), g.members, rank)
 			for _, n := range []int{1, 100_000} {
 				v := make([]int32, n)
 				v[n-1] = int32(rank)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/stream"
 )
@@ -22,18 +22,13 @@ const (
 	// what came meanwhile is read within afterHeldUp.
 	heldUp      = 500 * time.Millisecond
 	afterHeldUp = 300 * time.Millisecond
-	// verdictWait is how long before its deadline a call gives up, so that the
-	// verdict is there in time; short deadlines give up half way. The coordinator takes
-	// coord.VerdictGrace of it; the rest is for a busy machine. verdictLeast is how
-	// long the verdict is waited for in any case.
-	verdictWait  = 1500 * time.Millisecond
-	verdictLeast = 500 * time.Millisecond
 )
 
 // world is this process's part in the job.
 type world struct {
 	cfg      Config
-	host     string   // by which others reach it over tcp; "" if they are on this one
+	address  string // where it listens for streams over tcp; "" if all are on this host
+	member   *crew.Member
 	hosts    []string // of the ranks, as the coordinator knows them
 	session  *coord.Session
 	endpoint transport.Endpoint
@@ -103,7 +98,7 @@ func (w *world) open(ctx context.Context, name string, members []int) (*Group, e
 	if err != nil {
 		return nil, fmt.Errorf("group %s: %w", name, err)
 	}
-	g.streams = newWatched(streams, members, w.rank())
+	g.streams = crew.NewWatched(streams, members, w.rank())
 	g.ended = time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -234,103 +229,18 @@ func (w *world) watch() {
 // verdict reports a call in trouble and returns why the job is over. It is the same
 // on all ranks, unless the coordinator does not answer.
 func (w *world) verdict(g *Group, cause error, wait time.Duration) error {
-	t := coord.Trouble{Kind: coord.Failed, Group: g.name}
-	text := cause
-	var late *overdueError
-	switch {
-	case isMismatch(cause):
-		t.Kind = coord.Mismatch
-	case errors.As(cause, &late):
+	t := coord.Trouble{Kind: crew.KindOf(cause), Group: g.name, Calls: w.stand()}
+	text := crew.Blame(cause)
+	if late, ok := errors.AsType[*overdueError](cause); ok {
 		t.Kind, text = coord.Overdue, late
-	}
-	if gone, ok := errors.AsType[*departedError](cause); ok {
+	} else if gone, ok := errors.AsType[*departedError](cause); ok {
 		text = coord.Blame(gone.rank, gone)
 	} else if given, ok := errors.AsType[*givenUpError](cause); ok {
 		text = given
-	} else if lost, ok := errors.AsType[*transport.PeerError](cause); ok && t.Kind != coord.Overdue {
-		text = coord.Blame(lost.Peer, text)
 	}
-	calls := w.stand()
-	t.Calls = calls
-	err := w.session.FailCall(text, t, wait)
-	abort, ok := errors.AsType[*coord.AbortError](err)
-	if !ok {
-		abort = w.alone(g, calls, cause)
-	}
-	said := newError(w.rank(), abort, cause)
+	said := newError(w.rank(), crew.Verdict(w.session, text, t, wait), cause)
 	w.end(said)
 	return said
-}
-
-// alone is the verdict where the coordinator does not answer: what this rank knows by
-// itself.
-func (w *world) alone(g *Group, calls []coord.Call, cause error) *coord.AbortError {
-	a := &coord.AbortError{Rank: coord.NoRank, Kind: coord.Overdue}
-	waits := "others"
-	for _, c := range calls {
-		if c.Group == g.name && len(c.Waits) > 0 {
-			a.Rank = c.Waits[0]
-			waits = fmt.Sprintf("rank %d", a.Rank)
-			a.Missing = []coord.Absent{{Rank: a.Rank, Silent: c.Since, Text: "does not go on"}}
-		}
-	}
-	if !w.cfg.Place.Hosted && a.Rank != 0 {
-		a.Rank = 0
-		a.Missing = append([]coord.Absent{{Rank: 0, Silent: w.session.Silence(), Text: "coordinates, and does not answer"}}, a.Missing...)
-	}
-	a.Text = fmt.Sprintf("call #%d of group %s (%s) cannot end (%v): rank %d waits for %s, and the coordinator does not answer, silent for %v",
-		g.sequenceNow(), g.name, g.what(), cause, w.rank(), waits, w.session.Silence().Round(10*time.Millisecond))
-	if !w.cfg.Place.Hosted {
-		a.Text += ": it is in rank 0"
-	}
-	return a
-}
-
-// watched are streams that know whom they wait for.
-type watched struct {
-	transport.Streams
-	peers map[transport.Stream]int
-
-	mu      sync.Mutex
-	in, out transport.Stream
-}
-
-func newWatched(s transport.Streams, members []int, me int) *watched {
-	w := &watched{Streams: s, peers: map[transport.Stream]int{}}
-	for _, r := range members {
-		if r != me {
-			w.peers[s.To(r)] = r
-		}
-	}
-	return w
-}
-
-// Park implements transport.Streams.
-func (w *watched) Park(ctx context.Context, in, out transport.Stream) error {
-	w.mu.Lock()
-	w.in, w.out = in, out
-	w.mu.Unlock()
-	return w.Streams.Park(ctx, in, out)
-}
-
-// forget is when nothing is waited for any more.
-func (w *watched) forget() {
-	w.mu.Lock()
-	w.in, w.out = nil, nil
-	w.mu.Unlock()
-}
-
-// waits are the ranks of which bytes or room are waited for.
-func (w *watched) waits() (ranks []int) {
-	w.mu.Lock()
-	in, out := w.in, w.out
-	w.mu.Unlock()
-	for _, awaited := range []transport.Stream{in, out} {
-		if rank, ok := w.peers[awaited]; ok && !slices.Contains(ranks, rank) {
-			ranks = append(ranks, rank)
-		}
-	}
-	return ranks
 }
 
 // aborted is the end of the job by the coordinator, or by its loss.
@@ -349,15 +259,7 @@ func (w *world) messages(tag uint32, members []int) transport.Streams {
 // streams opens the streams of a group: by the shortest path between each two
 // members, or, on systems that have none, as messages of the endpoint.
 func (w *world) streams(ctx context.Context, tag uint32, members []int) (transport.Streams, error) {
-	p := &w.cfg.Place
-	cfg := stream.Config{
-		Endpoint: w.endpoint, Tag: tag, Rank: p.Rank, World: p.World, Generation: uint32(p.Attempt) + 1, Token: p.Token,
-		Members: members, Timeout: w.cfg.JoinTimeout, Logger: w.cfg.Logger,
-	}
-	if w.host != "" {
-		cfg.Address = net.JoinHostPort(w.host, "0")
-	}
-	s, err := stream.Open(ctx, cfg)
+	s, err := w.member.Streams(ctx, tag, members, stream.Auto, w.address)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return w.messages(tag, members), nil
 	}

@@ -30,6 +30,7 @@ import (
 const (
 	rankSeed     = "GANGLINE_CHAOS_RANK_SEED"
 	rankDeadline = "GANGLINE_CHAOS_RANK_DEADLINE"
+	rankWork     = "GANGLINE_CHAOS_RANK_WORK" // one of works
 )
 
 // ending is what a rank says when its job is over.
@@ -38,9 +39,8 @@ type ending struct {
 	Missing      []int
 	Text         string
 	Calls        int
-	// At is when the call returned, in Unix nanoseconds; Took is how long it took.
-	At   int64
-	Took time.Duration
+	// At is when the call returned, in Unix nanoseconds.
+	At int64
 	// Left is what was not given back: goroutines, files, shared memory.
 	Left string
 }
@@ -65,12 +65,6 @@ func rankMain() int {
 	signal.Notify(cut, syscall.SIGUSR1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	g, err := gangline.JoinWith(ctx, gangline.Config{
-		Place: place, Timeout: deadline, HeartbeatTimeout: 30 * time.Second, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-	})
-	if err != nil {
-		return complain(err)
-	}
 	cutting := make(chan struct{})
 	go func() {
 		defer close(cutting)
@@ -80,13 +74,17 @@ func rankMain() int {
 		case <-ctx.Done():
 		}
 	}()
-	c := &caller{g: g, rng: rand.New(rand.NewPCG(seed, 0))}
-	e, err := c.untilError(ctx)
+	var e ending
+	switch work := os.Getenv(rankWork); work {
+	case "job":
+		e, err = trainUntilError(ctx, place, deadline)
+	default:
+		e, err = callUntilError(ctx, place, deadline, seed, work == "groups")
+	}
 	if err != nil {
 		return complain(err)
 	}
 	e.Rank = place.Rank
-	_ = g.Close() // the error was that of the call
 	cancel()
 	<-cutting
 	signal.Stop(cut)
@@ -102,18 +100,38 @@ func complain(err error) int {
 	return 1
 }
 
+// callUntilError is a rank of a program that calls.
+func callUntilError(ctx context.Context, place launch.Place, deadline time.Duration, seed uint64, overlaps bool) (ending, error) {
+	g, err := gangline.JoinWith(ctx, gangline.Config{
+		Place: place, Timeout: deadline, HeartbeatTimeout: 30 * time.Second, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+	})
+	if err != nil {
+		return ending{}, err
+	}
+	defer g.Close() // the error is that of the call
+	c := &caller{g: g, rng: rand.New(rand.NewPCG(seed, 0)), overlaps: overlaps}
+	return c.untilError(ctx)
+}
+
 // caller makes calls.
 type caller struct {
-	g      *gangline.Group
-	groups []*gangline.Group
-	rng    *rand.Rand
-	calls  int
+	g        *gangline.Group
+	overlaps bool // calls on groups that overlap, mostly
+	groups   []*gangline.Group
+	rng      *rand.Rand
+	calls    int
 }
 
 // untilError makes calls until one fails for what happened to the job; any other error
 // is its own. When the first round is over it says so.
 func (c *caller) untilError(ctx context.Context) (ending, error) {
-	for _, ranks := range [][]int{{0, 1}, {1, 2}} { // they overlap in rank 1
+	pairs := [][]int{{0, 1}, {1, 2}} // they overlap in rank 1
+	if c.overlaps {
+		for r := 2; r < c.g.Size(); r++ { // a ring of pairs
+			pairs = append(pairs, []int{r, (r + 1) % c.g.Size()})
+		}
+	}
+	for _, ranks := range pairs {
 		if slices.Contains(ranks, c.g.Rank()) {
 			sub, err := c.g.Group(ctx, ranks...)
 			if err != nil {
@@ -123,7 +141,6 @@ func (c *caller) untilError(ctx context.Context) (ending, error) {
 		}
 	}
 	for {
-		begin := time.Now()
 		err := c.round(ctx)
 		if err == nil {
 			if c.calls++; c.calls == 1 {
@@ -135,7 +152,7 @@ func (c *caller) untilError(ctx context.Context) (ending, error) {
 		if !ok {
 			return ending{}, err
 		}
-		end := ending{Blamed: e.Blamed, Text: e.Text, Calls: c.calls, At: time.Now().UnixNano(), Took: time.Since(begin)}
+		end := ending{Blamed: e.Blamed, Text: e.Text, Calls: c.calls, At: time.Now().UnixNano()}
 		for _, m := range e.Missing {
 			end.Missing = append(end.Missing, m.Rank)
 		}
@@ -149,7 +166,11 @@ func (c *caller) round(ctx context.Context) error {
 	n, me := c.g.Size(), c.g.Rank()
 	elems := 1 << c.rng.IntN(18)
 	root := c.rng.IntN(n)
-	switch kind := c.rng.IntN(6); kind {
+	kind := c.rng.IntN(6)
+	if c.overlaps && kind > 0 {
+		kind = 5 + kind%2
+	}
+	switch kind {
 	case 0:
 		return c.g.Barrier(ctx)
 	case 1, 2:
@@ -182,8 +203,15 @@ func (c *caller) round(ctx context.Context) error {
 			return err
 		}
 		return check(values, func(i int) int32 { return int32(i) })
-	default:
+	case 5:
 		return c.overlap(ctx, elems)
+	default: // one after the other, in the common order
+		for _, g := range c.groups {
+			if err := g.AllReduce(ctx, make([]float32, elems)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 }
 

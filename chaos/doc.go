@@ -12,9 +12,10 @@
 //   - if it goes on elsewhere, with more or fewer workers or by another strategy,
 //     every row has still been used exactly once an epoch.
 //
-// The same is demanded of programs that make collectives with package gangline: every
+// The same is demanded of programs that make collectives with package gangline, on groups
+// that overlap too, and of training jobs: when a rank is killed, stopped or cut off, every
 // rank that lives has its error by its deadline, the error names the rank that was hit,
-// and nothing is left.
+// and nothing is left. A rank that is slow, but not for as long as that, is waited for.
 //
 // GANGLINE_CHAOS_ROUNDS sets how many ranks TestCollectiveFaults hits (without it 24).
 // GANGLINE_CHAOS_KILLS sets how many kills at random moments each test survives that

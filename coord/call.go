@@ -110,3 +110,9 @@ func (c *Core) judge(now time.Duration) *AbortError {
 	kinds := map[verdict.Kind]Kind{verdict.Failed: Failed, verdict.Overdue: Overdue, verdict.Mismatch: Mismatch}
 	return &AbortError{Rank: v.Rank, Kind: kinds[v.Kind], Text: v.Text, Missing: v.Missing, Differ: v.Differ}
 }
+
+// Rank is this rank's number.
+func (s *Session) Rank() int { return s.cfg.Rank }
+
+// Led says that rank 0 hosts the coordinator.
+func (s *Session) Led() bool { return s.cfg.Led }

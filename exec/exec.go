@@ -58,6 +58,13 @@ type Stores interface {
 	Committed(step int64, weight float64)
 }
 
+// Calls hears when this rank begins a call of a group (a Collective or a Commit), and when
+// it has ended well; what it is all members say alike. It must return at once.
+type Calls interface {
+	Begin(group int, step int64, what string)
+	End(group int)
+}
+
 // Result is what the ranks agreed on at the end of a step.
 type Result struct {
 	// Weight and Loss are sums over all ranks; the loss over those of which it
@@ -84,8 +91,10 @@ type Config struct {
 	// group run on; nil for a group without, whose collectives are messages of the
 	// Endpoint. Executors that share streams must not run at the same time.
 	Streams []transport.Streams
-	Feeder  Feeder
-	Stores  Stores
+	// Calls hears of the calls of groups of several ranks; may be nil.
+	Calls  Calls
+	Feeder Feeder
+	Stores Stores
 	// Trace takes a span a task; nil records none.
 	Trace *trace.Recorder
 	// Deadline bounds one task; 0 is no bound.
@@ -122,6 +131,7 @@ type task struct {
 	span     trace.Span // what does not change from step to step
 	category trace.Category
 	ledger   entry
+	call     string // what it is to its group; "" if it is no call
 }
 
 // Exec runs one rank's plan. Run and Value are for one goroutine at a time;
@@ -228,7 +238,7 @@ func (e *Exec) bind(list []plan.Task) error {
 		}
 		c := categoryOf(e.cfg.Plan, t)
 		e.tasks[i] = task{
-			op: o, plan: t, lane: l, category: c, ledger: e.books.entryOf(e.cfg.Plan, t),
+			op: o, plan: t, lane: l, category: c, ledger: e.books.entryOf(e.cfg.Plan, t), call: e.callOf(t),
 			span: trace.Span{Rank: e.cfg.Rank, Task: i, Kind: t.Kind.String(), Lane: l.name, Name: t.Name, Category: c},
 		}
 	}

@@ -50,13 +50,35 @@ func (e *Exec) serve() {
 			t := &e.tasks[w.Task]
 			start := e.now()
 			t.lane.started.Store(int64(start) + 1)
-			err := t.run(w.ctx, w.Step, int(w.Step%e.window))
+			err := e.perform(t, w)
 			w, more = e.finish(t, w, start, err)
 			if !more && t.lane.device && e.lingers {
 				w, more = e.linger()
 			}
 		}
 	}
+}
+
+// perform runs a task. A call of a group that fails stays open: a verdict looks there.
+func (e *Exec) perform(t *task, w work) error {
+	if t.call != "" {
+		e.cfg.Calls.Begin(t.plan.Group, w.Step, t.call)
+	}
+	err := t.run(w.ctx, w.Step, int(w.Step%e.window))
+	if t.call != "" && err == nil {
+		e.cfg.Calls.End(t.plan.Group)
+	}
+	return err
+}
+
+// callOf is what a task is to the group that it is a call of: "" if to none, or if nobody
+// wants to know.
+func (e *Exec) callOf(t *plan.Task) string {
+	call := t.Kind == plan.Collective || t.Kind == plan.Commit
+	if !call || e.cfg.Calls == nil || len(e.cfg.Plan.Groups[t.Group]) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("plan %s, task %v %q", e.cfg.Plan.Name, t.Kind, t.Name)
 }
 
 // mayLinger reports whether goroutines of this plan linger: not where they would keep

@@ -11,9 +11,16 @@ import (
 	"github.com/gangline/gangline/transport"
 )
 
-// checksPerDeadline is how often the watchdog looks in the time of a deadline:
-// a task is noticed at most a quarter of the deadline late.
-const checksPerDeadline = 4
+const (
+	// checksPerDeadline is how often the watchdog looks in the time of a deadline, and
+	// lookEvery how long it does not look at most: a task is noticed so late.
+	checksPerDeadline = 4
+	lookEvery         = 200 * time.Millisecond
+	// heldUp is how long this process was stopped itself, if a look comes so late; what
+	// came meanwhile is read within afterHeldUp.
+	heldUp      = 500 * time.Millisecond
+	afterHeldUp = 300 * time.Millisecond
+)
 
 // TaskError is the error of one task.
 type TaskError struct {
@@ -23,6 +30,8 @@ type TaskError struct {
 	Name string
 	Kind plan.Kind
 	Lane string
+	// Group is that of a call of a group, whose Kind is Collective or Commit.
+	Group int
 	// Peers are the ranks that the task waited for, if it waited.
 	Peers []int
 	// Waited is how long the task had run.
@@ -59,7 +68,7 @@ func (e *TaskError) Unwrap() error { return e.Err }
 // or, failing that, the one that the plan names.
 func (e *Exec) taskError(t *task, step int64, start time.Duration, err error) *TaskError {
 	te := &TaskError{
-		Rank: e.cfg.Rank, Step: step, Task: t.span.Task, Name: t.plan.Name, Kind: t.plan.Kind, Lane: t.lane.name,
+		Rank: e.cfg.Rank, Step: step, Task: t.span.Task, Name: t.plan.Name, Kind: t.plan.Kind, Lane: t.lane.name, Group: t.plan.Group,
 		Waited: e.now() - start, Err: err,
 	}
 	var pe *transport.PeerError
@@ -130,12 +139,19 @@ func (e *Exec) watch(ctx context.Context) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(max(e.cfg.Deadline/checksPerDeadline, time.Millisecond))
+		tick := time.NewTicker(max(min(e.cfg.Deadline/checksPerDeadline, lookEvery), time.Millisecond))
 		defer tick.Stop()
+		last, patient := time.Now(), time.Time{}
 		for {
 			select {
 			case <-tick.C:
-				e.look()
+				now := time.Now()
+				if now.Sub(last) > heldUp {
+					patient = now.Add(afterHeldUp)
+				}
+				if last = now; now.After(patient) {
+					e.look()
+				}
 			case <-ctx.Done():
 				return
 			case <-quit:

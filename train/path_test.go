@@ -23,7 +23,7 @@ func TestLocalPath(t *testing.T) {
 		{job.Network{Kind: "unix", Path: job.PathUnix}, cost.Unix},
 		{job.Network{Kind: "unix", Path: job.PathTCP}, cost.TCP},
 		{job.Network{Kind: "unix", Path: job.PathMessages}, cost.Unix},
-		{job.Network{Kind: "unix", Path: job.PathAuto, Checksum: true}, cost.Unix},
+		{job.Network{Kind: "unix", Path: job.PathAuto, Checksum: true}, auto},
 		{job.Network{Kind: "tcp", Path: job.PathAuto}, cost.TCP},
 		{job.Network{Kind: "tcp", Path: job.PathMessages, Hosts: []int{2, 2}}, cost.TCP},
 	} {

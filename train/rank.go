@@ -14,14 +14,15 @@ import (
 
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/launch"
+	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
-	"github.com/gangline/gangline/transport/sock"
 )
 
 // spansMax is how many spans a rank keeps for a trace; older ones make room.
@@ -80,10 +81,9 @@ func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 	if err := m.join(ctx); err != nil {
 		return nil, err
 	}
-	defer m.session.Close()
 	report, err := m.work(ctx)
 	if err != nil {
-		return nil, m.session.Fail(blame(err))
+		return nil, m.fail(err)
 	}
 	text, err := json.Marshal(report)
 	if err != nil {
@@ -92,16 +92,27 @@ func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 	return report, m.session.Done(ctx, text)
 }
 
-// blame marks an error that says a peer was lost, or waited for in vain, so that
-// the coordinator looks for the cause there.
-func blame(err error) error {
-	if lost, ok := errors.AsType[*transport.PeerError](err); ok && (errors.Is(err, transport.ErrPeerLost) || errors.Is(err, transport.ErrPeerClosed)) {
-		return coord.Blame(lost.Peer, err)
+// fail reports what ended this rank's work, and returns why the job is over. Of a call of
+// a group the coordinator asks all ranks where they stand.
+func (m *member) fail(err error) error {
+	task, ok := errors.AsType[*exec.TaskError](err)
+	late := errors.Is(err, exec.ErrDeadline)
+	switch {
+	case ok && (task.Kind == plan.Collective || task.Kind == plan.Commit):
+		t := coord.Trouble{Kind: crew.KindOf(err), Group: m.board.Name(task.Group), Calls: m.board.Calls()}
+		if late {
+			t.Kind = coord.Overdue
+		}
+		if c := &t.Calls[task.Group]; len(c.Waits) == 0 {
+			c.Waits = task.Peers
+		}
+		return crew.Verdict(m.session, crew.Blame(err), t, crew.VerdictWait)
+	case ok && late && len(task.Peers) > 0:
+		err = coord.Blame(task.Peers[0], err)
+	case errors.Is(err, transport.ErrPeerLost) || errors.Is(err, transport.ErrPeerClosed):
+		err = crew.Blame(err)
 	}
-	if late, ok := errors.AsType[*exec.TaskError](err); ok && errors.Is(err, exec.ErrDeadline) && len(late.Peers) > 0 {
-		return coord.Blame(late.Peers[0], err)
-	}
-	return err
+	return m.session.Fail(err)
 }
 
 // member is a rank with what it needs to work.
@@ -111,8 +122,9 @@ type member struct {
 	rows     *input.Rows            // workers only
 	from     *checkpoint.Checkpoint // what to go on from; nil: the beginning
 	imported params.State           // parameters of the beginning; nil: those of the model
-	listener *sock.Listener
+	joined   *crew.Member           // nil: not yet
 	session  *coord.Session
+	board    crew.Board // where this rank stands in the groups of its plans
 	report   func(coord.Progress)
 	traffic  traffic
 	endpoint transport.Endpoint
@@ -140,6 +152,7 @@ func prepare(ctx context.Context, cfg Config) (*member, error) {
 	if m.setup, err = NewSetup(m.cfg.Job, m.rows.Train.Columns()); err != nil {
 		return nil, errors.Join(err, m.rows.Close())
 	}
+	m.newBoard()
 	if err := m.takeImport(); err != nil {
 		return nil, errors.Join(err, m.rows.Close())
 	}
@@ -211,51 +224,54 @@ func (m *member) plan(c *coord.JoinConfig) (err error) {
 // join opens a port for data, meets the other ranks and connects with those this
 // one talks to.
 func (m *member) join(ctx context.Context) error {
-	cfg := &m.cfg
+	cfg, network := &m.cfg, &m.cfg.Job.Network
 	who := coord.JoinConfig{
-		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Logger: cfg.Logger, Led: cfg.Led,
-		Timeout: time.Duration(cfg.Job.Network.JoinTimeout) + 5*time.Second,
+		Address: cfg.Address, Token: cfg.Token, Rank: cfg.Rank, World: cfg.world(), Role: cfg.role(), Led: cfg.Led,
+		Timeout: time.Duration(network.JoinTimeout) + 5*time.Second, State: m.board.Calls,
 	}
 	if err := m.plan(&who); err != nil {
 		return err
 	}
-	generation := uint32(cfg.Attempt) + 1
-	address, err := launch.DataAddress(ctx, cfg.Job.Network.Kind, cfg.Address)
+	address, err := launch.DataAddress(ctx, network.Kind, cfg.Address)
 	if err != nil {
 		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
 	}
-	m.listener, err = sock.Listen(sock.Config{
-		Network: cfg.Job.Network.Kind, Address: address, Rank: cfg.Rank, World: cfg.world(),
-		Generation: generation, Token: cfg.Token, Logger: cfg.Logger, Checksum: cfg.Job.Network.Checksum,
-		DialTimeout: time.Duration(cfg.Job.Network.JoinTimeout),
+	m.joined, err = crew.Join(ctx, crew.Config{
+		Coord: who, Network: network.Kind, Address: address, Generation: uint32(cfg.Attempt) + 1, Checksum: network.Checksum,
+		Timeout: time.Duration(network.JoinTimeout), Peers: m.peers(), Check: m.checkHosts, Logger: cfg.Logger,
 	})
-	if err != nil {
-		return fmt.Errorf("rank %d: cannot listen for data: %w", cfg.Rank, err)
-	}
-	who.DataAddress = m.listener.Addr()
-	if m.session, err = coord.Join(ctx, who); err != nil {
+	if abort, ok := errors.AsType[*coord.AbortError](err); ok {
+		return abort
+	} else if err != nil {
 		return fmt.Errorf("rank %d: cannot join the job: %w", cfg.Rank, err)
 	}
+	m.session, m.endpoint = m.joined.Session, m.joined.Endpoint
 	m.report = m.session.Progress
-	if m.session.Generation != uint64(generation) {
-		return m.session.Fail(fmt.Errorf("rank %d is of generation %d, the coordinator of %d", cfg.Rank, generation, m.session.Generation))
-	}
-	if err := oneHost(cfg.Job.Network.Kind, m.session.Peers); err != nil {
-		return m.session.Fail(err)
-	}
-	addrs := make([]string, cfg.world())
-	for _, p := range m.session.Peers {
-		addrs[p.Rank] = p.Addr
-	}
-	// The session's context ends with ctx, and when another rank fails.
-	m.endpoint, err = m.listener.Connect(m.session.Context(), addrs, m.peers()) //nolint:contextcheck // it is made from ctx
-	if err != nil {
-		return m.session.Fail(fmt.Errorf("rank %d: cannot connect: %w", cfg.Rank, err))
-	}
 	if cfg.role() == "worker" {
-		if err := m.openStreams(m.session.Context(), generation, streamAddress(cfg.Job.Network.Kind, address)); err != nil { //nolint:contextcheck // as above
+		// The session's context ends with ctx, and when another rank fails.
+		if err := m.openStreams(m.session.Context(), streamAddress(network.Kind, address)); err != nil { //nolint:contextcheck // it is made from ctx
 			return m.session.Fail(err)
 		}
+	}
+	return nil
+}
+
+// checkHosts looks at where the ranks are, now that all have joined. Unix sockets between
+// hosts are an error: they cannot work. Workers that are elsewhere than network.hosts says
+// are not, since results do not depend on it: rank 0 warns that algorithms were chosen
+// for other machines.
+func (m *member) checkHosts(peers []coord.Peer) error {
+	for _, p := range peers {
+		if m.cfg.Job.Network.Kind == "unix" && p.Host != peers[0].Host {
+			return &job.FieldError{Field: "network.kind", Fix: fmt.Sprintf(
+				"unix sockets do not reach from %s (rank %d) to %s (rank %d): set network.kind=tcp", peers[0].Host, peers[0].Rank, p.Host, p.Rank)}
+		}
+	}
+	if m.cfg.Rank != 0 {
+		return nil
+	}
+	if text := crew.OtherHosts(m.cfg.Job.Network.Hosts, peers[:m.cfg.Job.Strategy.Workers]); text != "" {
+		m.cfg.Logger.Warn(text)
 	}
 	return nil
 }
@@ -310,11 +326,8 @@ func (m *member) writeSpans() error {
 
 func (m *member) close() {
 	errs := []error{m.closeStreams()}
-	if m.endpoint != nil {
-		errs = append(errs, m.endpoint.Close())
-	}
-	if m.listener != nil {
-		errs = append(errs, m.listener.Close())
+	if m.joined != nil {
+		errs = append(errs, m.joined.Close())
 	}
 	if m.rows != nil {
 		errs = append(errs, m.rows.Close())
@@ -322,15 +335,4 @@ func (m *member) close() {
 	if err := errors.Join(errs...); err != nil {
 		m.cfg.Logger.Debug("close", "rank", m.cfg.Rank, "error", err)
 	}
-}
-
-// oneHost refuses unix sockets between hosts.
-func oneHost(network string, peers []coord.Peer) error {
-	for _, p := range peers {
-		if network == "unix" && p.Host != peers[0].Host {
-			return &job.FieldError{Field: "network.kind", Fix: fmt.Sprintf(
-				"unix sockets do not reach from %s (rank %d) to %s (rank %d): set network.kind=tcp", peers[0].Host, peers[0].Rank, p.Host, p.Rank)}
-		}
-	}
-	return nil
 }

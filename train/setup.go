@@ -82,7 +82,7 @@ func clusterOf(j *job.Job) strategy.Cluster {
 // localPath is what collectives inside a host cross, as far as the job can tell: with
 // network.kind=tcp and no hosts given, workers may be anywhere.
 func localPath(n *job.Network) cost.Path {
-	streams := n.Path != job.PathMessages && !n.Checksum
+	streams := n.Path != job.PathMessages
 	scattered := n.Kind == "tcp" && len(n.Hosts) < 2
 	switch {
 	case streams && (n.Path == job.PathShm || n.Path == job.PathAuto && !scattered && runtime.GOOS == "linux"):

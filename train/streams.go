@@ -5,8 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
+	"github.com/gangline/gangline/coord/crew"
+	"github.com/gangline/gangline/coord/verdict"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
@@ -20,37 +21,47 @@ const streamTag = 1 << 30
 
 // openStreams opens the streams of every group that sums over them in some plan. All
 // its members do, in the order of the groups. A group without runs its collectives
-// on messages: where the job asks for that or for checksums, which streams do not have,
-// and on systems that have no streams.
-func (m *member) openStreams(ctx context.Context, generation uint32, address string) error {
+// on messages: where the job asks for that, and on systems that have no streams. Groups
+// are put on the board, so that all know where a rank stands in them.
+func (m *member) openStreams(ctx context.Context, address string) error {
 	n := &m.cfg.Job.Network
-	if n.Path == job.PathMessages || n.Checksum || m.setup == nil {
-		return nil
-	}
 	path, err := stream.ParsePath(n.Path)
-	if err != nil {
+	if messages := n.Path == job.PathMessages; err != nil && !messages {
 		return fmt.Errorf("rank %d: %w", m.cfg.Rank, err)
+	} else if !messages {
+		m.streams = make([]transport.Streams, len(m.groups()))
 	}
-	groups := m.setup.Program.Plans[strategy.StepPlan].Groups
-	m.streams = make([]transport.Streams, len(groups))
-	for g, members := range groups {
-		if len(members) < 2 || !slices.Contains(members, m.cfg.Rank) || !m.setup.sums(g) {
+	for g, members := range m.groups() {
+		if m.streams == nil || len(members) < 2 || !slices.Contains(members, m.cfg.Rank) || !m.setup.sums(g) {
 			continue
 		}
-		s, err := stream.Open(ctx, stream.Config{
-			Endpoint: m.endpoint, Tag: streamTag + uint32(g), Rank: m.cfg.Rank, World: m.cfg.world(), Generation: generation,
-			Token: m.cfg.Token, Members: members, Path: path, Address: address,
-			Timeout: time.Duration(n.JoinTimeout), Logger: m.cfg.Logger,
-		})
+		s, err := m.joined.Streams(ctx, streamTag+uint32(g), members, path, address)
 		if errors.Is(err, errors.ErrUnsupported) && n.Path == job.PathAuto {
-			return nil
+			m.streams = nil
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("rank %d: cannot open streams among ranks %v: %w", m.cfg.Rank, members, err)
 		}
-		m.streams[g] = s
+		w := crew.NewWatched(s, members, m.cfg.Rank)
+		m.streams[g] = w
+		m.board.Watch(g, w)
 	}
 	return nil
+}
+
+// groups are those of all plans.
+func (m *member) groups() [][]int { return m.setup.Program.Plans[strategy.StepPlan].Groups }
+
+// newBoard puts the groups on it.
+func (m *member) newBoard() {
+	for _, members := range m.groups() {
+		name := verdict.Ranks(members)
+		if len(members) == m.setup.Cluster.Workers {
+			name = "workers"
+		}
+		m.board.Add(name, members)
+	}
 }
 
 // sums reports whether some plan has a group's collectives that run on streams.

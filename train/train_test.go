@@ -42,6 +42,15 @@ func parse(t *testing.T, text string, set ...string) job.Job {
 // coordinator, and returns their reports, or the errors by rank.
 func runAll(t *testing.T, j job.Job, change func(*Config)) ([]report.Rank, []error) {
 	t.Helper()
+	return runAllBy(t, j, change, func(ctx context.Context, cfg Config) error {
+		_, err := Run(ctx, cfg)
+		return err
+	})
+}
+
+// runAllBy is runAll for ranks with another life.
+func runAllBy(t *testing.T, j job.Job, change func(*Config), live func(ctx context.Context, cfg Config) error) ([]report.Rank, []error) {
+	t.Helper()
 	world := j.Strategy.Workers + j.Strategy.Servers
 	server, err := coord.NewServer(coord.ServerConfig{World: world, Token: "a token of this test", JoinTimeout: 30 * time.Second, Generation: 1})
 	if err != nil {
@@ -67,7 +76,7 @@ func runAll(t *testing.T, j job.Job, change func(*Config)) ([]report.Rank, []err
 			if change != nil {
 				change(&cfg)
 			}
-			_, errs[r] = Run(ctx, cfg)
+			errs[r] = live(ctx, cfg)
 		})
 	}
 	ranks.Wait()

@@ -18,6 +18,7 @@ import (
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
 	"github.com/gangline/gangline/exec/cycle"
@@ -154,9 +155,11 @@ func (w *worker) executor(name string, src data.Source, o data.Order, stores exe
 		return nil, err
 	}
 	cfg.Rank, cfg.Plan, cfg.Step, cfg.Backend = w.cfg.Rank, w.setup.Program.Plans[name], w.setup.Step, w.backend
-	cfg.Streams = w.streams
+	if cfg.Streams = w.streams; w.joined != nil {
+		cfg.Calls = &w.board
+	}
 	cfg.Endpoint, cfg.Feeder, cfg.Stores, cfg.State = w.endpoint, feeder, stores, w.holder.shared()
-	cfg.Deadline = time.Duration(w.setup.Job.Network.TaskTimeout)
+	cfg.Deadline = crew.Patience(time.Duration(w.setup.Job.Network.TaskTimeout))
 	return exec.New(cfg)
 }
 

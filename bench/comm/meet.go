@@ -10,9 +10,9 @@ import (
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/coord"
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/launch"
 	"github.com/gangline/gangline/transport"
-	"github.com/gangline/gangline/transport/sock"
 	"github.com/gangline/gangline/transport/stream"
 )
 
@@ -22,6 +22,7 @@ const joinTimeout = 30 * time.Second
 // mates are the ranks of a run, from the place of one.
 type mates struct {
 	place    launch.Place
+	crew     *crew.Member
 	endpoint transport.Endpoint
 	group    []int    // all of them
 	hosts    []string // by rank
@@ -43,60 +44,50 @@ func meet(ctx context.Context, place launch.Place, digest string, work func(cont
 			err = errors.Join(err, coordinator.Close())
 		}()
 	}
-	m := &mates{place: place}
 	address, err := launch.DataAddress(ctx, "tcp", place.Address)
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", place.Rank, err)
 	}
-	l, err := sock.Listen(sock.Config{
-		Network: "tcp", Address: address, Rank: place.Rank, World: place.World,
-		Generation: m.generation(), Token: place.Token, DialTimeout: joinTimeout,
+	c, err := crew.Join(ctx, crew.Config{
+		Coord: coord.JoinConfig{
+			Address: place.Address, Token: place.Token, Rank: place.Rank, World: place.World,
+			Role: "bench", Digest: digest, Led: !place.Hosted, Timeout: joinTimeout,
+		},
+		Network: "tcp", Address: address, Generation: uint32(place.Attempt) + 1, Timeout: joinTimeout,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", place.Rank, err)
 	}
-	session, err := coord.Join(ctx, coord.JoinConfig{
-		Address: place.Address, Token: place.Token, Rank: place.Rank, World: place.World,
-		Role: "bench", DataAddress: l.Addr(), Digest: digest, Led: !place.Hosted, Timeout: joinTimeout,
-	})
+	defer func() { _ = c.Close() }() // Done or Fail has said all by then
+	m, err := matesOf(place, c)
+	if err == nil {
+		report, err = work(c.Session.Context(), m) //nolint:contextcheck // it is made from ctx
+	}
 	if err != nil {
-		return nil, errors.Join(err, l.Close())
+		return nil, c.Session.Fail(err)
 	}
-	defer func() { _ = session.Close() }()                                           // Done or Fail has said all by then
-	if report, err = m.work(session.Context(), l, session.Peers, work); err != nil { //nolint:contextcheck // it is made from ctx
-		return nil, session.Fail(err)
-	}
-	return report, session.Done(ctx, report)
+	return report, c.Session.Done(ctx, report)
 }
 
-// work connects with the others and lets them work.
-func (m *mates) work(ctx context.Context, l *sock.Listener, peers []coord.Peer, work func(context.Context, *mates) ([]byte, error)) (report []byte, err error) {
-	addrs := make([]string, m.place.World)
-	m.group, m.hosts = make([]int, m.place.World), make([]string, m.place.World)
-	for _, p := range peers {
-		addrs[p.Rank], m.group[p.Rank], m.hosts[p.Rank] = p.Addr, p.Rank, p.Host
-	}
-	host, _, err := net.SplitHostPort(l.Addr())
+// matesOf are those of a crew.
+func matesOf(place launch.Place, c *crew.Member) (*mates, error) {
+	host, _, err := net.SplitHostPort(c.Address)
 	if err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	m.address = net.JoinHostPort(host, "0")
-	if m.endpoint, err = l.Connect(ctx, addrs, nil); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, m.endpoint.Close()) }()
-	return work(ctx, m)
+	m := &mates{
+		place: place, crew: c, endpoint: c.Endpoint, address: net.JoinHostPort(host, "0"),
+		group: make([]int, place.World), hosts: make([]string, place.World),
+	}
+	for _, p := range c.Session.Peers {
+		m.group[p.Rank], m.hosts[p.Rank] = p.Rank, p.Host
+	}
+	return m, nil
 }
-
-// generation is the number of this attempt.
-func (m *mates) generation() uint32 { return uint32(m.place.Attempt) + 1 }
 
 // open opens the streams of some ranks, this one among them.
 func (m *mates) open(ctx context.Context, path stream.Path, members []int, tag uint32) (transport.Streams, error) {
-	s, err := stream.Open(ctx, stream.Config{
-		Endpoint: m.endpoint, Tag: tag, Rank: m.place.Rank, World: m.place.World, Generation: m.generation(), Token: m.place.Token,
-		Members: members, Path: path, Address: m.address, Timeout: joinTimeout,
-	})
+	s, err := m.crew.Streams(ctx, tag, members, path, m.address)
 	if errors.Is(err, errors.ErrUnsupported) && path == stream.Auto {
 		return transport.NewMessageStreams(m.endpoint, m.place.Rank, members, tag, 0), nil
 	}

@@ -146,6 +146,12 @@ func (e *Evidence) Judge() Verdict {
 		}
 		return v
 	}
+	if quiet := e.quiet(); len(quiet) > 0 {
+		return Verdict{
+			Rank: quiet[0].Rank, Kind: Overdue, Missing: quiet,
+			Text: fmt.Sprintf("%s did not end in time (%s: %s): all its ranks came, some late; but %s", what, reporter, first.Text, quiet[0].Text),
+		}
+	}
 	slow := e.slowest(call, first.Rank)
 	silent := e.Ranks[slow].Heard
 	return Verdict{
@@ -153,6 +159,22 @@ func (e *Evidence) Judge() Verdict {
 		Text: fmt.Sprintf("%s cannot end (%s: %s): all ranks came, but the others wait for %s, last heard %s ago",
 			what, reporter, first.Text, e.Ranks[slow].Name, rounded(silent)),
 	}
+}
+
+// quiet are the ranks that do not answer, be they in the call or not. Where all came to a
+// call, one was late: held up, perhaps, by a rank that is stopped, elsewhere.
+func (e *Evidence) quiet() (quiet []Absent) {
+	for rank := range e.Ranks {
+		if r := &e.Ranks[rank]; !r.Answered && !r.Done {
+			quiet = append(quiet, unanswered(rank, r))
+		}
+	}
+	return quiet
+}
+
+// unanswered says of a rank that it does not answer.
+func unanswered(rank int, r *Rank) Absent {
+	return Absent{rank, r.Heard, fmt.Sprintf("%s does not answer, silent for %s", r.Name, rounded(r.Heard))}
 }
 
 // mostBlamed is the rank in most of the broken connections; of equals, the peer of
@@ -245,7 +267,7 @@ func (e *Evidence) absent(call Call) (missing []Absent) {
 			elsewhere, waits := e.elsewhere(rank, todo[0].Group)
 			switch {
 			case !r.Answered && !r.Done:
-				missing = append(missing, Absent{rank, r.Heard, fmt.Sprintf("%s does not answer, silent for %s", r.Name, rounded(r.Heard))})
+				missing = append(missing, unanswered(rank, r))
 			case here.Sequence >= todo[0].Sequence: // it is there, or was
 			case !waits:
 				missing = append(missing, e.never(rank, todo[0], here, ""))

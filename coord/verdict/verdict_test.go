@@ -178,6 +178,26 @@ func TestCircle(t *testing.T) {
 	}
 }
 
+// A call to which all came, late, is not the fault of who was late, if there is a rank that
+// does not answer at all, also if it is no member.
+func TestQuietElsewhere(t *testing.T) {
+	call := Call{Group: "0,1", Members: []int{0, 1}, Sequence: 2, Open: true, Waited: true, What: "barrier"}
+	e := &Evidence{
+		First: Report{Rank: 1, Peer: NoRank, Kind: Overdue, Group: call.Group, Text: "late"},
+		Ranks: []Rank{
+			{Name: "rank 0", Answered: true, Calls: []Call{call}}, {Name: "rank 1", Answered: true, Calls: []Call{call}},
+			{Name: "rank 2", Answered: true}, {Name: "rank 3", Heard: 2 * time.Second},
+		},
+	}
+	if v := e.Judge(); v.Rank != 3 || len(v.Missing) != 1 || v.Missing[0].Silent != 2*time.Second || !strings.Contains(v.Text, "rank 3 does not answer, silent for 2s") {
+		t.Errorf("%+v", v)
+	}
+	e.Ranks[3].Answered = true
+	if v := e.Judge(); v.Rank > 1 || !strings.Contains(v.Text, "came") {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestRanks is the way ranks are written.
 func TestRanks(t *testing.T) {
 	for want, ranks := range map[string][]int{

@@ -26,6 +26,7 @@ type socket struct {
 	control  int    // of a unix socket: the other one, for the bye; else -1
 	buf      []byte // staging
 	from, to int    // what is in buf and was not taken
+	sums     *sums  // nil: no checksums
 	mute     bool   // poll could tell only that there are bytes, until they are read
 }
 
@@ -42,6 +43,9 @@ func (s *socket) Write(p []byte) (int, error) {
 	}
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if s.sums != nil {
+		return s.writeSums(p)
 	}
 	n, err := again(func() (int, error) { return unix.Write(s.sock, p[:min(len(p), callMost)]) })
 	if err != nil && !wouldBlock(err) {
@@ -80,13 +84,15 @@ func (s *socket) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// more moves what one system call finds: nothing is staged.
+// more moves what one system call finds: nothing is staged, but a next block.
 func (s *socket) more(p []byte) (int, error) {
-	if len(p) >= pastStaging {
+	if len(p) >= pastStaging && s.sums == nil {
 		return s.receive(p[:min(len(p), callMost)])
 	}
-	if err := s.fill(); err != nil {
-		return 0, err
+	if s.from == s.to {
+		if err := s.fill(); err != nil {
+			return 0, err
+		}
 	}
 	return s.take(p), nil
 }
@@ -95,11 +101,17 @@ func (s *socket) more(p []byte) (int, error) {
 func (s *socket) take(p []byte) int {
 	n := copy(p, s.buf[s.from:s.to])
 	s.from += n
+	if s.sums != nil {
+		s.prove()
+	}
 	return n
 }
 
 // fill stages what there is; nothing is staged.
 func (s *socket) fill() error {
+	if s.sums != nil {
+		return s.fillSums()
+	}
 	n, err := s.receive(s.buf)
 	s.from, s.to = 0, n
 	return err
@@ -108,8 +120,12 @@ func (s *socket) fill() error {
 // try stages a little, and reports whether there is something to read. What is longer
 // than that goes past the staging buffer.
 func (s *socket) try() bool {
-	if !s.readable() {
-		n, _ := s.receive(s.buf[:pastStaging]) // an error stays
+	switch {
+	case s.readable():
+	case s.sums != nil:
+		_ = s.fillSums() // an error stays
+	default:
+		n, _ := s.receive(s.buf[:pastStaging]) // here too
 		s.from, s.to = 0, n
 	}
 	return s.readable()
@@ -149,6 +165,9 @@ func (s *socket) Release(n int) {
 	}
 	s.from += n
 	count(&s.received, n)
+	if s.sums != nil {
+		s.prove()
+	}
 }
 
 // ended finds out why the peer is gone: err is that of a system call, nil for an end of file.

@@ -103,7 +103,7 @@ func (l *listeners) close() {
 
 // record is what this rank tells.
 func (l *listeners) record(cfg Config) record {
-	r := record{rank: cfg.Rank, path: cfg.Path, shm: canShare(), host: thisHost(), cpus: theseCPUs()}
+	r := record{rank: cfg.Rank, path: cfg.Path, sums: cfg.Checksum, shm: canShare(), host: thisHost(), cpus: theseCPUs()}
 	if l.tcp != nil {
 		r.tcp = l.tcp.Addr()
 	}
@@ -241,13 +241,13 @@ func newBody(ctx context.Context, cfg Config, path Path, peer int, c net.Conn) (
 	case Unix:
 		return openUnix(cfg, peer, c)
 	case TCP:
-		return openTCP(peer, c)
+		return openTCP(cfg, peer, c)
 	case Auto:
 	}
 	return nil, fmt.Errorf("path %v: %w", path, errors.ErrUnsupported)
 }
 
-func openTCP(peer int, c net.Conn) (body, error) {
+func openTCP(cfg Config, peer int, c net.Conn) (body, error) {
 	fd, err := detach(c)
 	if err != nil {
 		return nil, err
@@ -257,7 +257,11 @@ func openTCP(peer int, c net.Conn) (body, error) {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("linger: %w", err)
 	}
-	return newSocket(TCP, peer, fd, -1), nil
+	s := newSocket(TCP, peer, fd, -1)
+	if cfg.Checksum {
+		s.sums = newSums()
+	}
+	return s, nil
 }
 
 // openUnix gives the pair a second connection, for the bye: the lower rank hands

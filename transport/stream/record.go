@@ -13,7 +13,7 @@ import (
 //	     0      1  version
 //	     1      1  path that its config allows
 //	     2      1  1 if it can share memory
-//	     3      1  0
+//	     3      1  1 if it wants checksums over tcp
 //	     4      4  rank
 //	     8     32  host, all 0 if unknown
 //	    40    128  processors it may run on, a bit each
@@ -46,6 +46,7 @@ type record struct {
 	rank      int
 	path      Path
 	shm       bool
+	sums      bool
 	host      hostID
 	cpus      processors
 	tcp, unix string // where it listens, empty if it does not
@@ -59,6 +60,9 @@ func (r *record) encode() ([]byte, error) {
 	b[0], b[1] = recordVersion, byte(r.path)
 	if r.shm {
 		b[2] = 1
+	}
+	if r.sums {
+		b[3] = 1
 	}
 	binary.LittleEndian.PutUint32(b[4:], uint32(r.rank))
 	copy(b[hostAt:], r.host[:])
@@ -84,10 +88,10 @@ func decodeRecord(b []byte) (record, error) {
 	if len(b) != recordSize || b[0] != recordVersion {
 		return record{}, fmt.Errorf("%w: version %d of streams, this is %d: run the same program everywhere", errRecord, b[0], recordVersion)
 	}
-	r := record{path: Path(b[1]), shm: b[2] == 1, rank: int(binary.LittleEndian.Uint32(b[4:]))}
+	r := record{path: Path(b[1]), shm: b[2] == 1, sums: b[3] == 1, rank: int(binary.LittleEndian.Uint32(b[4:]))}
 	copy(r.host[:], b[hostAt:])
 	copy(r.cpus[:], b[cpusAt:])
-	if r.path > TCP || b[2] > 1 {
+	if r.path > TCP || b[2] > 1 || b[3] > 1 {
 		return record{}, fmt.Errorf("%w: %v", errRecord, r.path)
 	}
 	for _, a := range []struct {
@@ -111,6 +115,13 @@ func sameHost(a, b *record) bool { return a.host == b.host && a.host != hostID{}
 func choose(a, b *record) (Path, error) {
 	if a.path != b.path {
 		return 0, fmt.Errorf("rank %d allows path %v, rank %d %v: it must be the same", a.rank, a.path, b.rank, b.path)
+	}
+	if a.sums != b.sums {
+		with, without := a.rank, b.rank
+		if b.sums {
+			with, without = b.rank, a.rank
+		}
+		return 0, fmt.Errorf("rank %d wants checksums, rank %d none: it must be the same", with, without)
 	}
 	local, shared := sameHost(a, b) && a.unix != "" && b.unix != "", a.shm && b.shm
 	switch {
