@@ -40,7 +40,7 @@ type ending struct {
 	Text         string
 	Calls        int
 	// At is when the call returned, in Unix nanoseconds.
-	At   int64
+	At int64
 	// Left is what was not given back: goroutines, files, shared memory.
 	Left string
 }
