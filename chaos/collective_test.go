@@ -193,6 +193,10 @@ func (f *fault) judge(t *testing.T, ends []ending) {
 		if f.victim == 0 || e.Rank == f.victim { // who cannot reach the coordinator speaks for itself
 			continue
 		}
+		if strings.Contains(e.Text, "the coordinator does not answer") { // on a machine that is far too busy
+			t.Logf("%v: rank %d had no verdict in time: %s", f, e.Rank, e.Text)
+			continue
+		}
 		if text == "" {
 			text = e.Text
 		}

@@ -1,6 +1,5 @@
 // Command fuzzall runs every fuzz target of the module for a time each, since
-// go test -fuzz takes one at a time. It builds the tests of a package once for all its
-// targets.
+// go test -fuzz takes one at a time.
 package main
 
 import (
@@ -30,52 +29,16 @@ func run(each time.Duration) error {
 	if err != nil {
 		return err
 	}
-	corpus, err := exec.Command("go", "env", "GOCACHE").Output()
-	if err != nil {
-		return fmt.Errorf("go env GOCACHE: %w", err)
-	}
-	dir, err := os.MkdirTemp("", "fuzzall-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir) // the binaries
-	f := fuzzer{each: each, binary: filepath.Join(dir, "fuzz.test"), corpus: filepath.Join(strings.TrimSpace(string(corpus)), "fuzz")}
 	var errs []error
 	for _, t := range targets {
-		if err := f.fuzz(t); err != nil {
+		cmd := exec.Command("go", "test", t.dir, "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each.String(), "-fuzzminimizetime", "20x")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Run(); err != nil {
 			errs = append(errs, fmt.Errorf("%s in %s: %w", t.name, t.dir, err))
 		}
 	}
 	fmt.Printf("%d passed, %d failed\n", len(targets)-len(errs), len(errs))
 	return errors.Join(errs...)
-}
-
-// fuzzer runs targets, those of a package one after the other.
-type fuzzer struct {
-	each           time.Duration
-	binary, corpus string
-	built          string // directory of the package that the binary is of
-}
-
-// fuzz runs one target.
-func (f *fuzzer) fuzz(t target) error {
-	if f.built != t.dir {
-		f.built = ""
-		if err := quote(exec.Command("go", "test", "-c", "-vet=off", "-fuzz", "Fuzz", "-o", f.binary, t.dir)); err != nil {
-			return err
-		}
-		f.built = t.dir
-	}
-	run := exec.Command(f.binary, "-test.run", "^$", "-test.fuzz", "^"+t.name+"$", "-test.fuzztime", f.each.String(),
-		"-test.fuzzminimizetime", "20x", "-test.fuzzcachedir", filepath.Join(f.corpus, t.dir))
-	run.Dir = t.dir // where its testdata is
-	return quote(run)
-}
-
-// quote runs a command with our output.
-func quote(cmd *exec.Cmd) error {
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	return cmd.Run()
 }
 
 // target is a fuzz function and the directory of its package.
