@@ -26,6 +26,9 @@ func AllReduce(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if err := c.checkHosts(); err != nil {
 		return nil, fmt.Errorf("strategy allreduce: %w", err)
 	}
+	if c.Slices > 0 {
+		return inSlices(step, c)
+	}
 	chooser, err := cost.NewChooser(c.Workers, c.Machine())
 	if err != nil {
 		return nil, fmt.Errorf("strategy allreduce: %w", err)
@@ -59,6 +62,7 @@ func allReduceStep(b *builder) {
 func (b *builder) place(value int) {
 	v := &b.plan.Values[value]
 	v.Arena, v.Offset = gradArena, b.arena
+	b.placeLevels(value)
 	b.arena += (v.Bytes() + plan.Line - 1) / plan.Line * plan.Line
 }
 
@@ -114,6 +118,11 @@ func (b *builder) sendBucket() {
 		t.Name += ".." + params[n-1].Var.Name
 	}
 	t.Out = t.In
+	if b.c.Slices > 0 {
+		b.overTree(&t, params)
+		b.add(t)
+		return
+	}
 	t.Algorithm = b.chooser.Choices(cost.Bytes(b.plan, &t))[0].Algorithm
 	b.add(t)
 }
