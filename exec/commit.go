@@ -13,11 +13,11 @@ import (
 )
 
 // A ballot is what a rank says in a Commit: its weight and its loss as float64
-// in little-endian order, then one byte: the least of the faults it found.
+// in little-endian order, for each of its slices if the plan has any, and zeros up to
+// as many as any rank has; then one byte: the least of the faults it found.
 const (
-	ballotLoss  = 8
-	ballotFault = 16
-	ballotSize  = 17
+	ballotLoss = 8
+	ballotPair = 16
 )
 
 // What a ballot finds fault with.
@@ -40,7 +40,8 @@ type commit struct {
 	e        *Exec
 	exchange *collective.Exchange
 	rule     optim.Rule
-	mine     [ballotSize]byte
+	pairs    int // of this rank
+	mine     []byte
 }
 
 func (b *binder) commit(t *plan.Task, io operands) (op, error) {
@@ -56,7 +57,8 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 			return nil, fmt.Errorf("value %q of type %v cannot be checked", v.Name, v.DType)
 		}
 	}
-	for _, list := range [][]*tensor.Tensor{io.in[0][:2], io.out[0]} {
+	pairs := b.e.cfg.Plan.Pairs(t)
+	for _, list := range [][]*tensor.Tensor{io.in[0][:2*pairs], io.out[0]} {
 		for _, s := range list {
 			if s.Elems() != 1 || !s.DType().IsFloat() {
 				return nil, fmt.Errorf("weight or loss is %v %v, want a float scalar", s.DType(), s.Shape())
@@ -67,8 +69,17 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := collective.NewExchange(party, ballotSize)
-	return &commit{operands: io, e: b.e, exchange: x, rule: rule}, err
+	most := 1
+	if t.Order == plan.Tree {
+		n := b.e.cfg.Plan.Slices
+		most = (n + len(party.Group) - 1) / len(party.Group)
+		if part := plan.Part(n, len(party.Group), party.Index); pairs != part.Hi-part.Lo {
+			return nil, fmt.Errorf("weight and loss of %d slices, want %d", pairs, part.Hi-part.Lo)
+		}
+	}
+	mine := make([]byte, most*ballotPair+1)
+	x, err := collective.NewExchange(party, len(mine))
+	return &commit{operands: io, e: b.e, exchange: x, rule: rule, pairs: pairs, mine: mine}, err
 }
 
 // clipping returns the rule that says how long gradients may be. It fails if the
@@ -95,7 +106,7 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 			}
 		}
 	}
-	for _, r := range t.In[2:] {
+	for _, r := range t.In[2*b.e.cfg.Plan.Pairs(t):] {
 		if !summed[r.Value] {
 			return rule, fmt.Errorf("clip_norm is %v and gradient %q is not summed over the workers: its norm is not that of the step",
 				rule.ClipNorm, b.e.cfg.Plan.Values[r.Value].Name)
@@ -106,11 +117,12 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 
 func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
-	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
-	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
+	for i, t := range in[:2*o.pairs] {
+		binary.LittleEndian.PutUint64(o.mine[8*i:], math.Float64bits(t.Scalar()))
+	}
 	fault, squares := o.look(in)
-	o.mine[ballotFault] = fault
-	all, err := o.exchange.Run(ctx, o.mine[:])
+	o.mine[len(o.mine)-1] = fault
+	all, err := o.exchange.Run(ctx, o.mine)
 	if err != nil {
 		return err
 	}
@@ -133,14 +145,14 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 func (o *commit) look(in []*tensor.Tensor) (fault byte, squares float64) {
 	for i, t := range in {
 		good := false
-		if i >= 2 && o.rule.ClipNorm > 0 {
+		if i >= 2*o.pairs && o.rule.ClipNorm > 0 {
 			squares += squareNorm(t)
 			good = !math.IsInf(squares, 0) && !math.IsNaN(squares)
 		} else {
 			good = finite(t)
 		}
 		if !good {
-			return byte(min(i/2, faultGrad)), 0
+			return byte(min(i/(2*o.pairs), faultGrad)), 0
 		}
 	}
 	return faultNone, squares
@@ -153,24 +165,27 @@ func squareNorm(t *tensor.Tensor) float64 {
 	return optim.SquareNorm(t.F64())
 }
 
-// sum adds the ballots in the order of the group, so that every rank gets the
-// same bits. If some ranks' own loss is not finite they are at fault: a
-// gradient that was summed already is spoiled everywhere.
+// sum adds the ballots in the order of the group, and each in the order of its slices, so
+// that every rank gets the same bits. If some ranks' own loss is not finite they are at
+// fault: a gradient that was summed already is spoiled everywhere.
 func (o *commit) sum(all []byte) Result {
 	var r Result
+	size := len(o.mine)
 	worst := byte(faultNone)
 	for i := range o.exchange.Group {
-		worst = min(worst, all[i*ballotSize+ballotFault])
+		worst = min(worst, all[(i+1)*size-1])
 	}
 	for i, rank := range o.exchange.Group {
-		b := all[i*ballotSize:]
-		fault := b[ballotFault]
-		if fault == worst && worst < faultNone {
+		b := all[i*size : (i+1)*size]
+		if fault := b[size-1]; fault == worst && worst < faultNone {
 			r.Faulty = append(r.Faulty, rank)
 		}
-		if fault != faultOwn {
-			r.Weight += math.Float64frombits(binary.LittleEndian.Uint64(b))
-			r.Loss += math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
+		for ; len(b) > ballotPair; b = b[ballotPair:] {
+			weight, loss := math.Float64frombits(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
+			if weight-weight == 0 && loss-loss == 0 { // both are finite
+				r.Weight += weight
+				r.Loss += loss
+			}
 		}
 	}
 	if worst < faultNone {

@@ -13,8 +13,10 @@ import (
 	"github.com/gangline/gangline/checkpoint"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
+	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/train/input"
@@ -28,12 +30,43 @@ const tallyTag = 1 << 26
 type tester struct {
 	exec  *exec.Exec
 	steps int64
-	tally tally
-	names [4]string // of loss, weight, predictions, labels
+	parts []testPart
 	buf   [2][]float64
-	sides *sides // weights and groups of the rows; nil: none
 	// scored keeps predictions for metrics; otherwise only the loss counts.
 	scored bool
+}
+
+// testPart is what is measured by itself: this worker's part of all batches, or each of its
+// slices of them. Slices are merged in their order, whoever has them.
+type testPart struct {
+	tally tally
+	names [4]string // of loss, weight, predictions, labels
+	sides *sides    // weights and groups of the rows; nil: none
+}
+
+// testParts makes the parts of this worker.
+func (w *worker) testParts(src data.Source, o data.Order) ([]testPart, error) {
+	mine, n, step := plan.Branch{Lo: w.cfg.Rank, Hi: w.cfg.Rank + 1}, w.setup.Cluster.Workers, w.setup.Step
+	sliced := w.setup.Cluster.Slices > 0
+	if sliced {
+		n = w.setup.Cluster.Slices
+		mine = plan.Part(n, w.setup.Cluster.Workers, w.cfg.Rank)
+	}
+	var parts []testPart
+	for i := mine.Lo; i < mine.Hi; i++ {
+		s, err := w.newSides(src, o, i, n)
+		if err != nil {
+			return nil, err
+		}
+		p := testPart{sides: s}
+		for k, node := range []*graph.Node{step.Model.Loss, step.Model.Weight, step.Model.Predict, step.Model.Label} {
+			if p.names[k] = node.Name; sliced {
+				p.names[k] = strategy.Sliced(step.Graph, node, i)
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
 // tester returns the executor for a source, made when first needed. version is
@@ -49,10 +82,8 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 	}
 	o := data.Order{Rows: src.Rows(), Batch: w.setup.Job.Eval.Batch}
 	t := &tester{steps: int64(o.StepsPerEpoch())}
-	m := w.setup.Step.Model
-	t.names = [4]string{m.Loss.Name, m.Weight.Name, m.Predict.Name, m.Label.Name}
 	var err error
-	if t.sides, err = w.newSides(src, o); err != nil {
+	if t.parts, err = w.testParts(src, o); err != nil {
 		return nil, err
 	}
 	t.exec, err = w.executor(strategy.EvalPlan, src, o, stores, exec.Config{OnOutput: t.take})
@@ -71,14 +102,17 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 		return metric.Result{}, fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
 	}
 	task, threshold := w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold
-	t.tally, t.scored = newTally(task, threshold), scored
+	t.scored = scored
+	for i := range t.parts {
+		t.parts[i].tally = newTally(task, threshold)
+	}
 	if err := t.exec.Run(ctx, 0, t.steps); err != nil {
 		return metric.Result{}, fmt.Errorf("evaluation: %w", err)
 	}
-	if err := w.gather(ctx, &t.tally); err != nil || w.cfg.Rank != 0 {
+	if err := w.gather(ctx, t.parts); err != nil || w.cfg.Rank != 0 {
 		return metric.Result{}, err
 	}
-	m := t.tally.result(scored)
+	m := t.parts[0].tally.result(scored)
 	if oracle, ok := src.(data.Oracle); ok && m.AUC != nil {
 		if err := compare(&m, src, oracle); err != nil {
 			return m, err
@@ -87,22 +121,25 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 	return m, nil
 }
 
-// take adds a step's outputs to the tally.
+// take adds a step's outputs to the tallies.
 func (t *tester) take(step int64, get func(name string) *tensor.Tensor) error {
-	t.tally.Loss += get(t.names[0]).Scalar()
-	t.tally.Weight += get(t.names[1]).Scalar()
-	label := floats(get(t.names[3]), &t.buf[1])
-	t.tally.Rows += len(label)
-	if !t.scored {
-		return nil
-	}
-	rows := metric.Rows{Predict: floats(get(t.names[2]), &t.buf[0]), Label: label}
-	if t.sides != nil {
-		if err := t.sides.read(step, &rows); err != nil {
-			return err
+	for i := range t.parts {
+		p := &t.parts[i]
+		p.tally.Loss += get(p.names[0]).Scalar()
+		p.tally.Weight += get(p.names[1]).Scalar()
+		label := floats(get(p.names[3]), &t.buf[1])
+		p.tally.Rows += len(label)
+		if !t.scored {
+			continue
 		}
+		rows := metric.Rows{Predict: floats(get(p.names[2]), &t.buf[0]), Label: label}
+		if p.sides != nil {
+			if err := p.sides.read(step, &rows); err != nil {
+				return err
+			}
+		}
+		p.tally.of.Add(rows)
 	}
-	t.tally.of.Add(rows)
 	return nil
 }
 
@@ -120,14 +157,20 @@ func floats(t *tensor.Tensor, buf *[]float64) []float64 {
 	return b
 }
 
-// gather merges the tallies of all workers into rank 0's.
-func (w *worker) gather(ctx context.Context, own *tally) error {
+// gather merges the tallies of all workers, in their order, into rank 0's first.
+func (w *worker) gather(ctx context.Context, parts []testPart) error {
 	if w.cfg.Rank != 0 {
 		var b bytes.Buffer
-		if err := own.encode(&b); err != nil {
-			return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+		for i := range parts {
+			if err := parts[i].tally.encode(&b); err != nil {
+				return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+			}
 		}
 		return w.endpoint.Send(ctx, 0, tallyTag, nil, b.Bytes())
+	}
+	own := &parts[0].tally
+	for i := range parts[1:] {
+		own.merge(&parts[1+i].tally)
 	}
 	for r := 1; r < w.setup.Cluster.Workers; r++ {
 		recv := transport.Receive{Peer: r, Tag: tallyTag, Grow: func(n int) []byte { return make([]byte, n) }}
@@ -137,11 +180,13 @@ func (w *worker) gather(ctx context.Context, own *tally) error {
 		if err := recv.Wait(ctx); err != nil {
 			return fmt.Errorf("rank 0: evaluation: waiting for the part of rank %d: %w", r, err)
 		}
-		part := newTally(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
-		if err := part.decode(bytes.NewReader(recv.Buf[:recv.N])); err != nil {
-			return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", r, err)
+		for in := bytes.NewReader(recv.Buf[:recv.N]); in.Len() > 0; {
+			part := newTally(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
+			if err := part.decode(in); err != nil {
+				return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", r, err)
+			}
+			own.merge(&part)
 		}
-		own.merge(&part)
 	}
 	return nil
 }

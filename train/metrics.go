@@ -76,20 +76,20 @@ const weightColumn = "weight"
 
 // sides reads what a test needs of rows beside predictions and labels.
 type sides struct {
-	src           data.Source
-	order         data.Order
-	rank, workers int
-	columns       []data.ColumnSpec
-	weight        int // column of the weights; -1: none
-	group         int // column of the groups; -1: none
-	entry         int // which number or entry of it
-	rows          []int
-	batch         data.Batch
+	src         data.Source
+	order       data.Order
+	part, parts int
+	columns     []data.ColumnSpec
+	weight      int // column of the weights; -1: none
+	group       int // column of the groups; -1: none
+	entry       int // which number or entry of it
+	rows        []int
+	batch       data.Batch
 }
 
-// newSides finds the columns; nil if there is nothing to read.
-func (w *worker) newSides(src data.Source, o data.Order) (*sides, error) {
-	s := &sides{src: src, order: o, rank: w.cfg.Rank, workers: w.setup.Cluster.Workers, columns: src.Columns(), weight: -1, group: -1}
+// newSides finds the columns, for part i of n of each batch; nil if there is nothing to read.
+func (w *worker) newSides(src data.Source, o data.Order, i, n int) (*sides, error) {
+	s := &sides{src: src, order: o, part: i, parts: n, columns: src.Columns(), weight: -1, group: -1}
 	for i, c := range s.columns {
 		if c.Name == weightColumn && c.Kind == data.DenseColumn {
 			s.weight = i
@@ -144,7 +144,7 @@ func (s *sides) findGroup(name string) error {
 
 // read adds weights and groups to the rows of a step.
 func (s *sides) read(step int64, into *metric.Rows) error {
-	s.rows = s.order.RankRows(step, s.rank, s.workers, s.rows)
+	s.rows = s.order.RankRows(step, s.part, s.parts, s.rows)
 	if len(s.rows) != len(into.Label) {
 		return fmt.Errorf("%d labels of %d rows", len(into.Label), len(s.rows))
 	}
