@@ -211,28 +211,23 @@ func (b *builder) overTree(t *plan.Task, params []*graph.Param) {
 }
 
 // treeAlgorithm is the way that takes less time: whether chunks of the branches go to
-// their owners and sums come back, or all branches go to all. A round costs the latency
-// of a message; all ranks send as much as the one that sends most.
+// their owners and sums come back, or all branches go to all.
 func (b *builder) treeAlgorithm(t *plan.Task) plan.Algorithm {
-	m, n := b.c.Machine(), b.c.Workers
-	costs := m.Costs
-	if costs == (cost.Table{}) {
-		costs = cost.Default()
+	m := b.c.Machine()
+	if m.Costs == (cost.Table{}) {
+		m.Costs = cost.Default()
 	}
-	link := costs[m.Local]
+	link := m.Costs[m.Local]
 	if len(m.Hosts) > 1 {
-		link = costs[cost.TCP]
+		link = m.Costs[cost.TCP]
 	}
-	seconds := func(a plan.Algorithm, rounds int) float64 {
-		most, first := int64(0), &b.plan.Values[t.Out[0].Value]
-		c := tree.Config{Slices: b.c.Slices, Algorithm: a, DType: first.DType, Elems: b.outBytes(t) / first.DType.Size()}
-		for i := range n {
-			sent, _ := tree.Traffic(c, n, i)
-			most = max(most, sent)
-		}
-		return float64(rounds)*link.Alpha + float64(most)*link.Beta
+	dtype := b.plan.Values[t.Out[0].Value].DType
+	seconds := func(a plan.Algorithm) float64 {
+		c := tree.Config{Slices: b.c.Slices, Algorithm: a, DType: dtype, Elems: b.outBytes(t) / dtype.Size()}
+		rounds, sent, summed := tree.Work(c, b.c.Workers)
+		return float64(rounds)*link.Alpha + float64(sent)*link.Beta + float64(summed)*link.Gamma
 	}
-	if seconds(plan.ByExchange, n-1) < seconds(plan.ByRing, 2*(n-1)) {
+	if seconds(plan.ByExchange) < seconds(plan.ByRing) {
 		return plan.ByExchange
 	}
 	return plan.ByRing

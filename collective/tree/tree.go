@@ -287,3 +287,27 @@ func Traffic(c Config, n, i int) (sent, received int64) {
 	}
 	return mine*(whole-chunk(i)) + whole - chunk(i+1), (int64(total)-mine)*chunk(i) + whole - chunk(i)
 }
+
+// Work returns what a Run on n ranks costs the rank that does most: rounds of messages, bytes
+// sent, and bytes that are added or copied.
+func Work(c Config, n int) (rounds int, sent, summed int64) {
+	_, branches := joins(c.Slices, n)
+	most, total := 0, 0
+	for i, m := range branches {
+		most, total = max(most, m), total+m
+		s, _ := Traffic(c, n, i)
+		sent = max(sent, s)
+	}
+	if n == 1 {
+		return 0, 0, 0
+	}
+	whole := int64(c.Elems) * int64(c.DType.Size())
+	if c.Algorithm == plan.ByExchange {
+		return n - 1, sent, int64(total-1+most) * whole
+	}
+	summed = int64(total-1) * ((whole + int64(n) - 1) / int64(n))
+	if most > 1 {
+		summed += int64(most) * whole
+	}
+	return 2 * (n - 1), sent, summed
+}
