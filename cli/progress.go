@@ -162,6 +162,9 @@ func printTable(w io.Writer, r *report.Report) error {
 		row("stopped", "%s", r.Stopped)
 	}
 	row("parameters", "%d, sha256 %.16s", r.Params, r.ParamsSHA256)
+	if p := r.Reproducible; p != nil {
+		row("reproducible", "%d slices; adding them took %.1f %% of the time", p.Slices, 100*p.AddingShare)
+	}
 	row("gradients", "%d pushed = %d applied + %d dropped + %d pending", r.Gradients.Pushed, r.Gradients.Applied, r.Gradients.Dropped, r.Gradients.Pending)
 	row("traffic", "%.1f MB in %d messages", float64(r.BytesSent)/1e6, r.MessagesSent)
 	if c := r.Compression; c != nil {

@@ -38,8 +38,8 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Order != plan.Any {
-		return nil, fmt.Errorf("order %v is not supported", t.Order)
+	if t.Order == plan.Tree {
+		return b.tree(t, io, party)
 	}
 	if t.Codec != "" {
 		return b.compressed(t, io, party)
@@ -97,29 +97,38 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 // fused sums several values at once, as the run of bytes that they are in their
 // arena. What is between them is zero on all ranks, and stays it.
 func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, error) {
-	p := b.e.cfg.Plan
-	lo, hi, err := p.Span(t.In)
-	if err != nil {
-		return nil, fmt.Errorf("cannot sum values together: %w", err)
-	}
 	if !slices.Equal(t.In, t.Out) {
 		return nil, errors.New("several values can be summed in place only")
 	}
-	v := &p.Values[t.In[0].Value]
-	o, elems := &group{operands: io}, (hi-lo)/v.DType.Size()
-	for _, mem := range b.e.values.arenas[v.Arena] {
-		run, err := tensor.Wrap(v.DType, mem[lo:hi], elems)
-		if err != nil {
-			return nil, err
-		}
-		o.runs = append(o.runs, run)
+	runs, err := b.runs(t.In)
+	if err != nil {
+		return nil, err
 	}
 	s, err := b.scheduleOf(t, party.Group, true)
 	if err != nil {
 		return nil, err
 	}
-	o.runner, err = collective.NewRunner(party, s, v.DType, elems)
+	o := &group{operands: io, runs: runs}
+	o.runner, err = collective.NewRunner(party, s, runs[0].DType(), runs[0].Elems())
 	return o, err
+}
+
+// runs is, for each copy, the memory of values together, which must be one run of their
+// arena.
+func (b *binder) runs(refs []plan.Ref) (runs []*tensor.Tensor, err error) {
+	lo, hi, err := b.e.cfg.Plan.Span(refs)
+	if err != nil {
+		return nil, fmt.Errorf("cannot sum values together: %w", err)
+	}
+	v := &b.e.cfg.Plan.Values[refs[0].Value]
+	for _, mem := range b.e.values.arenas[v.Arena] {
+		run, err := tensor.Wrap(v.DType, mem[lo:hi], (hi-lo)/v.DType.Size())
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
 }
 
 // scheduleOf is the schedule of a task; same says that In and Out are of one size.

@@ -13,11 +13,11 @@ import (
 )
 
 // A ballot is what a rank says in a Commit: its weight and its loss as float64
-// in little-endian order, then one byte: the least of the faults it found.
+// in little-endian order, for each of its slices if the plan has any, and zeros up to
+// as many as any rank has; then one byte: the least of the faults it found.
 const (
-	ballotLoss  = 8
-	ballotFault = 16
-	ballotSize  = 17
+	ballotLoss = 8
+	ballotPair = 16
 )
 
 // What a ballot finds fault with.
@@ -42,7 +42,8 @@ type commit struct {
 	exchange *collective.Exchange
 	rule     optim.Rule
 	early    []*early // of the gradients among the operands that were looked at before
-	mine     [ballotSize]byte
+	pairs    int      // of this rank
+	mine     []byte
 }
 
 func (b *binder) commit(t *plan.Task, io operands) (op, error) {
@@ -58,7 +59,8 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 			return nil, fmt.Errorf("value %q of type %v cannot be checked", v.Name, v.DType)
 		}
 	}
-	for _, list := range [][]*tensor.Tensor{io.in[0][:2], io.out[0]} {
+	pairs := b.e.cfg.Plan.Pairs(t)
+	for _, list := range [][]*tensor.Tensor{io.in[0][:2*pairs], io.out[0]} {
 		for _, s := range list {
 			if s.Elems() != 1 || !s.DType().IsFloat() {
 				return nil, fmt.Errorf("weight or loss is %v %v, want a float scalar", s.DType(), s.Shape())
@@ -69,11 +71,20 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	if err != nil {
 		return nil, err
 	}
+	most := 1
+	if t.Order == plan.Tree {
+		n := b.e.cfg.Plan.Slices
+		most = (n + len(party.Group) - 1) / len(party.Group)
+		if part := plan.Part(n, len(party.Group), party.Index); pairs != part.Hi-part.Lo {
+			return nil, fmt.Errorf("weight and loss of %d slices, want %d", pairs, part.Hi-part.Lo)
+		}
+	}
+	mine := make([]byte, most*ballotPair+1)
 	if t.Lane != (plan.Lane{Kind: plan.Group, ID: t.Group}) {
 		party.Streams = nil // what runs on them takes turns
 	}
-	x, err := collective.NewExchange(party, ballotSize)
-	o := &commit{operands: io, e: b.e, group: t.Group, exchange: x, rule: rule}
+	x, err := collective.NewExchange(party, len(mine))
+	o := &commit{operands: io, e: b.e, group: t.Group, exchange: x, rule: rule, pairs: pairs, mine: mine}
 	for _, r := range t.In {
 		g := b.early[r]
 		if g != nil {
@@ -108,7 +119,7 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 			}
 		}
 	}
-	for _, r := range t.In[2:] {
+	for _, r := range t.In[2*b.e.cfg.Plan.Pairs(t):] {
 		if !summed[r.Value] {
 			return rule, fmt.Errorf("clip_norm is %v and gradient %q is not summed over the workers: its norm is not that of the step",
 				rule.ClipNorm, b.e.cfg.Plan.Values[r.Value].Name)
@@ -119,11 +130,12 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 
 func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
-	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
-	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
+	for i, t := range in[:2*o.pairs] {
+		binary.LittleEndian.PutUint64(o.mine[8*i:], math.Float64bits(t.Scalar()))
+	}
 	fault, squares := o.look(in, c)
-	o.mine[ballotFault] = fault
-	all, err := o.exchange.Run(ctx, o.mine[:])
+	o.mine[len(o.mine)-1] = fault
+	all, err := o.exchange.Run(ctx, o.mine)
 	if err != nil {
 		return err
 	}
@@ -151,7 +163,7 @@ func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares float64) 
 	for i, t := range in {
 		g := glance{}
 		switch {
-		case i < 2:
+		case i < 2*o.pairs:
 			g.finite = finite(t)
 		case o.early[i] != nil:
 			g = o.early[i].found[c]
@@ -159,30 +171,33 @@ func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares float64) 
 			g = glanceAt(t, norm)
 		}
 		if squares += g.squares; !g.finite || math.IsInf(squares, 0) {
-			return byte(min(i/2, faultGrad)), 0
+			return byte(min(i/(2*o.pairs), faultGrad)), 0
 		}
 	}
 	return faultNone, squares
 }
 
-// sum adds the ballots in the order of the group, so that every rank gets the
-// same bits. If some ranks' own loss is not finite they are at fault: a
-// gradient that was summed already is spoiled everywhere.
+// sum adds the ballots in the order of the group, and each in the order of its slices, so
+// that every rank gets the same bits. If some ranks' own loss is not finite they are at
+// fault: a gradient that was summed already is spoiled everywhere.
 func (o *commit) sum(all []byte) Result {
 	var r Result
+	size := len(o.mine)
 	worst := byte(faultNone)
 	for i := range o.exchange.Group {
-		worst = min(worst, all[i*ballotSize+ballotFault])
+		worst = min(worst, all[(i+1)*size-1])
 	}
 	for i, rank := range o.exchange.Group {
-		b := all[i*ballotSize:]
-		fault := b[ballotFault]
-		if fault == worst && worst < faultNone {
+		b := all[i*size : (i+1)*size]
+		if fault := b[size-1]; fault == worst && worst < faultNone {
 			r.Faulty = append(r.Faulty, rank)
 		}
-		if fault != faultOwn {
-			r.Weight += math.Float64frombits(binary.LittleEndian.Uint64(b))
-			r.Loss += math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
+		for ; len(b) > ballotPair; b = b[ballotPair:] {
+			weight, loss := math.Float64frombits(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
+			if weight-weight == 0 && loss-loss == 0 { // both are finite
+				r.Weight += weight
+				r.Loss += loss
+			}
 		}
 	}
 	if worst < faultNone {

@@ -256,7 +256,7 @@ func categoryOf(p *plan.Plan, t *plan.Task) trace.Category {
 		}
 		return trace.Compute
 	case plan.Add:
-		return trace.Compute
+		return trace.Adding
 	case plan.Send, plan.Recv, plan.Collective, plan.Pull, plan.Push, plan.Commit:
 		return trace.Communication
 	}

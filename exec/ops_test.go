@@ -364,7 +364,7 @@ func TestNewRefuses(t *testing.T) {
 		"no segment 9":             func(c *exec.Config) { c.Plan.Ranks[0][1].Seg = 9 },
 		"no group 4":               func(c *exec.Config) { c.Plan.Ranks[0][2].Group = 4 },
 		"rank 0 is not in group":   func(c *exec.Config) { c.Plan.Groups[0] = []int{1} },
-		"order tree":               func(c *exec.Config) { c.Plan.Ranks[0][2].Order = plan.Tree },
+		"is in no arena":           func(c *exec.Config) { c.Plan.Ranks[0][2].Order = plan.Tree },
 		"no endpoint":              func(c *exec.Config) { c.Endpoint = nil },
 		"want 3 and 1":             func(c *exec.Config) { c.Plan.Ranks[0][4].In = c.Plan.Ranks[0][4].In[1:] },
 		"no value 77":              func(c *exec.Config) { c.Plan.Ranks[0][0].Out[0].Value = 77 },

@@ -30,6 +30,11 @@ type Job struct {
 	// MicroBatches is into how many parts each worker cuts its part of a step: it
 	// computes one after the other, with the memory of one, and adds the gradients up.
 	MicroBatches int `yaml:"micro_batches"`
+	// Reproducible makes parameters, losses and metrics the same to the bit on any number of
+	// workers: the batch of a step is cut into Slices, each computed by itself, which
+	// are summed in one order (serial and allreduce).
+	Reproducible bool `yaml:"reproducible"`
+	Slices       int  `yaml:"slices"`
 	// Epochs is how often the training rows are passed over.
 	Epochs int `yaml:"epochs"`
 	// Steps ends the run after that many steps, if that is earlier; 0: never.
@@ -314,6 +319,7 @@ func Default() Job {
 		Batch: 256,
 
 		MicroBatches: 1,
+		Slices:       strategy.SlicesDefault,
 
 		Epochs:    1,
 		Model:     Model{Bias: true},

@@ -170,7 +170,32 @@ func (j *Job) validateStrategy() error {
 	if err := j.validateAveraging(); err != nil {
 		return err
 	}
+	if err := j.validateSlices(); err != nil {
+		return err
+	}
 	return j.validateHosts()
+}
+
+// validateSlices checks that a step can be cut into slices, if the job asks for that.
+func (j *Job) validateSlices() error {
+	s := &j.Strategy
+	switch {
+	case j.Slices < 1 || j.Slices > plan.MaxSlices:
+		return &FieldError{"slices", fmt.Sprintf("must be 1 to %d, is %d", plan.MaxSlices, j.Slices)}
+	case !j.Reproducible:
+		return nil
+	case s.Kind != "serial" && s.Kind != "allreduce":
+		return &FieldError{"reproducible", fmt.Sprintf("is of strategies serial and allreduce: %s sums by worker; set strategy.kind=allreduce, or reproducible false", s.Kind)}
+	case j.Slices < s.Workers:
+		return &FieldError{"slices", fmt.Sprintf("%d are fewer than %d workers: set %d or more, the same for all runs that should be equal", j.Slices, s.Workers, s.Workers)}
+	case j.MicroBatches > 1:
+		return &FieldError{"micro_batches", fmt.Sprintf("is %d, and a reproducible step is computed slice by slice: set micro_batches 1, and more slices for less memory", j.MicroBatches)}
+	case s.Compression.Kind != CompressNone:
+		return &FieldError{"strategy.compression.kind", fmt.Sprintf("what %s loses depends on the number of workers: set none, or reproducible false", s.Compression.Kind)}
+	case s.Algorithm != AlgorithmAuto:
+		return &FieldError{"strategy.algorithm", fmt.Sprintf("%s sums in an order of its own, and a reproducible step in one of all: set auto, or reproducible false", s.Algorithm)}
+	}
+	return nil
 }
 
 // validateHosts checks that every worker is on one host.
@@ -223,6 +248,14 @@ func (n *Network) ReadCosts(path string) error {
 	return nil
 }
 
+// StepSlices is into how many slices a step is cut, 0 if the run is not reproducible.
+func (j *Job) StepSlices() int {
+	if j.Reproducible {
+		return j.Slices
+	}
+	return 0
+}
+
 // fixed is what a checkpoint and the run that resumes from it must share.
 type fixed struct {
 	Seed      uint64 `yaml:"seed"`
@@ -233,13 +266,14 @@ type fixed struct {
 	Precision string `yaml:"precision"`
 	Import    Import `yaml:"import"`
 	Features  any    `yaml:"features,omitempty"`
+	Slices    int    `yaml:"slices,omitempty"` // of a reproducible run
 }
 
 // Fixed returns the text of all fields that must not change when a run is
 // resumed, one a line, and its digest. How the step is spread, the number of
 // epochs, evaluation and checkpointing may change.
 func (j *Job) Fixed() (text, digest string, err error) {
-	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision, j.Import, j.Data.declared()})
+	b, err := yaml.Marshal(fixed{j.Seed, j.Model, j.Data.Train, j.Batch, j.Optimizer, j.Precision, j.Import, j.Data.declared(), j.StepSlices()})
 	if err != nil {
 		return "", "", fmt.Errorf("job: %w", err)
 	}

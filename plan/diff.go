@@ -54,7 +54,7 @@ type outline struct {
 func outlineOf(p *Plan) *outline {
 	c := &codec{values: p.Values, names: namesOf(p.Values)}
 	o := &outline{text: make(map[string]string)}
-	o.add("plan", "name="+Quote(p.Name), "window="+strconv.Itoa(p.Window)+localWord(p), "ranks="+strconv.Itoa(len(p.Ranks)))
+	o.add("plan", "name="+Quote(p.Name), "window="+strconv.Itoa(p.Window)+localWord(p), "ranks="+strconv.Itoa(len(p.Ranks)), strings.TrimSpace(p.sliced()))
 	for _, s := range sections(p) {
 		for _, cells := range c.rows(s) {
 			if s.title == "holdings" { // a state may be cut: who has a part tells it

@@ -21,7 +21,7 @@ const MaxRanks = 4096
 func Format(p *Plan) string {
 	var b strings.Builder
 	c := &codec{values: p.Values, names: namesOf(p.Values)}
-	fmt.Fprintf(&b, "plan %s window=%d%s\n", Quote(p.Name), p.Window, localWord(p))
+	fmt.Fprintf(&b, "plan %s window=%d%s%s\n", Quote(p.Name), p.Window, localWord(p), p.sliced())
 	for _, s := range sections(p) {
 		if s.len() > 0 {
 			fmt.Fprintf(&b, "\n%s\n%s", s.title, c.table(s))
@@ -49,6 +49,14 @@ func localWord(p *Plan) string {
 		return " local=true"
 	}
 	return ""
+}
+
+// sliced says how many slices there are, if there are any.
+func (p *Plan) sliced() string {
+	if p.Slices == 0 {
+		return ""
+	}
+	return " slices=" + strconv.Itoa(p.Slices)
 }
 
 // Parse reads the text form back. An error names the line. What it returns is
@@ -206,6 +214,7 @@ func (p *parser) header(c *codec) error {
 		p.now = section{title: title}
 		text(c, "a name", &p.plan.Name, Quote, unquote)
 		c.number("window", &p.plan.Window, true)
+		c.number("slices", &p.plan.Slices, false)
 		setting(c, "local", &p.plan.Local, false, strconv.FormatBool, func(s string) (bool, error) {
 			if s != "true" {
 				return false, fmt.Errorf("local=%s: want local=true, or nothing", s)

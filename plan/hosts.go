@@ -17,9 +17,12 @@ const (
 	ByTree
 	// ByHosts is inside each host first, then between hosts (Plan.Hosts).
 	ByHosts
+	// ByExchange gives all branches to all ranks, which each sum them by themselves
+	// (Order Tree only, where the other way is ByRing).
+	ByExchange
 )
 
-// Algorithms returns all of them.
+// Algorithms returns all of them that any AllReduce can be done by.
 func Algorithms() []Algorithm { return []Algorithm{ByRing, ByHalving, ByDoubling, ByTree, ByHosts} }
 
 // HostsOf returns the indices of a group's members by host, in the order of the

@@ -14,7 +14,7 @@ const (
 	orderWords = "any tree"
 	doneWords  = "stored queued verdict"
 	// algorithmWords are of an AllReduce.
-	algorithmWords = "ring halving doubling tree hierarchical"
+	algorithmWords = "ring halving doubling tree hierarchical exchange"
 	classWords     = "- param slot grad act key scalar"
 	laneWords      = "- reader device link group store"
 )

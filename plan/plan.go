@@ -86,7 +86,12 @@ const (
 )
 
 // Order says whether the order of a reduction may follow the algorithm (Any) or
-// must be the same tree whatever the number of ranks (Tree).
+// must be the same tree over the slices of the batch whatever the number of ranks
+// (Tree; see Branch). With Tree, the In of an AllReduce is the sums of all branches of
+// the rank, from the left, each as long as Out, and the sum goes where the first is.
+// In of an AllGatherRows is (keys, rows) of each slice of the rank, and rows of equal
+// keys are summed in the order of the slices, as are the (weight, loss) of each
+// slice that In of a Commit begins with.
 type Order uint8
 
 // The orders.
@@ -231,6 +236,8 @@ type Plan struct {
 	// gradient is summed over ranks. Package check then looks at the whole Program,
 	// for what lets the copies meet.
 	Local bool
+	// Slices is how many slices the batch of a step is cut into; 0: each rank has one part.
+	Slices int
 	// Ranks holds the task list of every worker. Servers follow the workers in
 	// rank and have no list: they are what Stores names.
 	Ranks  [][]Task

@@ -80,6 +80,8 @@ type Summary struct {
 	// ended before its last step.
 	Best    *Best  `json:"best,omitempty"`
 	Stopped string `json:"stopped,omitempty"`
+	// Reproducible is of a reproducible run.
+	Reproducible *Reproducible `json:"reproducible,omitempty"`
 	// Curves are the course of the loss, of tests and of the learning rate over
 	// the steps of this run.
 	Curves []metric.Curve `json:"curves,omitempty"`
@@ -104,6 +106,17 @@ type StepTime struct {
 	WaitInput     float64 `json:"wait_input"` // the part of Wait that a batch ended
 	Input         float64 `json:"input"`
 	Update        float64 `json:"update"`
+	Adding        float64 `json:"adding"` // gradients of micro-batches or slices
+}
+
+// Reproducible says what it costs that results do not depend on the number of workers, as
+// far as a run can tell by itself.
+type Reproducible struct {
+	Slices int `json:"slices"`
+	// AddingShare is the share of the time in steps in which rank 0 added up the gradients
+	// of its slices. That slices are smaller than a worker's part of a batch, and so
+	// computed less fast, is not in it.
+	AddingShare float64 `json:"adding_share"`
 }
 
 // Gradients accounts for contributions: one worker's gradient for one state (on

@@ -30,6 +30,9 @@ func AllReduce(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if err := c.checkCompression(); err != nil {
 		return nil, fmt.Errorf("strategy allreduce: %w", err)
 	}
+	if c.Slices > 0 {
+		return inSlices(step, c)
+	}
 	chooser, err := cost.NewChooser(c.Workers, c.Machine())
 	if err != nil {
 		return nil, fmt.Errorf("strategy allreduce: %w", err)
@@ -66,6 +69,7 @@ func allReduceStep(b *builder) {
 func (b *builder) place(value int) {
 	v := &b.plan.Values[value]
 	v.Arena, v.Offset = gradArena, b.arena
+	b.placeLevels(value)
 	b.arena += (v.Bytes() + plan.Line - 1) / plan.Line * plan.Line
 }
 
@@ -121,6 +125,11 @@ func (b *builder) sendBucket() {
 		t.Name += ".." + params[n-1].Var.Name
 	}
 	t.Out = t.In
+	if b.c.Slices > 0 {
+		b.overTree(&t, params)
+		b.add(t)
+		return
+	}
 	if t.Codec = b.c.codec(bytes, b.plan.Values[t.In[0].Value].DType); t.Codec == "" {
 		t.Algorithm = b.algorithm(cost.Bytes(b.plan, &t))
 	}

@@ -38,6 +38,7 @@ type builder struct {
 	bucket  bucket
 	outer   map[*graph.Param]outer
 	chooser *cost.Chooser // of algorithms, where there is a choice
+	sliced                // of a step in slices
 }
 
 // gradient is where the sum for one parameter is; keys are of a table.
@@ -71,6 +72,7 @@ func newBuilder(name string, step *graph.Step, c Cluster, tag uint32) *builder {
 		value: make(map[*graph.Node]int), parts: make(map[int]int), table: make(map[int]bool),
 		sums: make(map[*graph.Param]gradient), roles: make(map[*graph.Node]plan.Value),
 		wrote: make(map[int][]int), read: make(map[int][]int),
+		sliced: sliced{levels: make(map[[2]int]int), totals: make(map[*graph.Param]gradient)},
 	}
 	workers := make([]int, c.Workers)
 	for i := range workers {
@@ -142,8 +144,11 @@ func (b *builder) node(n *graph.Node) int {
 	return b.value[n]
 }
 
-// micros is how many micro-batches a step of the plan has.
+// micros is how many micro-batches, or slices, a step of the plan has on a worker.
 func (b *builder) micros() int {
+	if b.c.Slices > 0 {
+		return b.part.Hi - b.part.Lo
+	}
 	if b.plan.Name == EvalPlan {
 		return 1
 	}
@@ -156,8 +161,10 @@ func (b *builder) micros() int {
 func (b *builder) of(n *graph.Node, micro int) plan.Ref {
 	v := b.node(n)
 	switch class := b.plan.Values[v].Class; {
-	case class == plan.Param || class == plan.Slot:
+	case class == plan.Param || class == plan.Slot || n == b.step.Total:
 		return plan.Ref{Value: v}
+	case b.c.Slices > 0:
+		return b.ofSlice(n, b.part.Lo+micro)
 	case class == plan.Grad && micro > 0 && b.plan.Values[v].Shape.Static():
 		if _, ok := b.parts[v]; !ok {
 			b.parts[v] = b.like(n.Name+".part", v, b.plan.Values[v].State)

@@ -13,6 +13,9 @@ func Serial(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if c.Workers != 1 || c.Servers != 0 {
 		return nil, fmt.Errorf("strategy serial: %d workers and %d servers: want one worker and no servers", c.Workers, c.Servers)
 	}
+	if c.Slices > 0 {
+		return inSlices(step, c)
+	}
 	return program(step, c, serialStep, localEval), nil
 }
 

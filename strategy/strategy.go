@@ -35,6 +35,10 @@ type Cluster struct {
 	// gradient sums are added before they are sent off; 0 is 1. Activations are of one
 	// of them at a time.
 	Micro int
+	// Slices is into how many slices the batch of a step is cut, whose gradients are
+	// computed one by one and summed in an order that does not depend on Workers; 0:
+	// each worker has one part. It is for serial and allreduce.
+	Slices int
 	// Hosts are the workers by machine, each once, in ascending order; nil: all are on
 	// one. Local is how those of one host talk, by unix sockets if nothing is said;
 	// between hosts it is TCP. Costs are what that costs; zero is cost.Default. By

@@ -79,10 +79,13 @@ func clusters(kind string) []strategy.Cluster {
 	var all []strategy.Cluster
 	switch kind {
 	case "serial":
-		return []strategy.Cluster{{Workers: 1}, {Workers: 1, Micro: 3}}
+		return []strategy.Cluster{{Workers: 1}, {Workers: 1, Micro: 3}, {Workers: 1, Slices: 12}, {Workers: 1, Slices: 1}}
 	case "allreduce":
 		for w := range 8 {
 			all = append(all, strategy.Cluster{Workers: w + 1})
+		}
+		for w := range 6 {
+			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Slices: w + 3})
 		}
 		for w := range 4 {
 			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Micro: w}, strategy.Cluster{Workers: w + 1, Bucket: 1})

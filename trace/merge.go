@@ -47,6 +47,7 @@ type Breakdown struct {
 	WaitInput     time.Duration `json:"wait_input"` // the part of Wait that a Feed ended
 	Input         time.Duration `json:"input"`
 	Update        time.Duration `json:"update"`
+	Adding        time.Duration `json:"adding"`
 }
 
 // Add counts d under category c; Other is not counted.
@@ -62,6 +63,8 @@ func (b *Breakdown) Add(c Category, d time.Duration) {
 		b.Input += d
 	case Update:
 		b.Update += d
+	case Adding:
+		b.Adding += d
 	case Other, categories:
 	}
 }

@@ -32,6 +32,8 @@ const (
 	Input
 	// Update is applying an update rule.
 	Update
+	// Adding is summing the gradients of micro-batches, or of slices.
+	Adding
 	categories
 )
 
@@ -50,6 +52,8 @@ func (c Category) String() string {
 		return "input"
 	case Update:
 		return "update"
+	case Adding:
+		return "adding"
 	case categories:
 	}
 	return fmt.Sprintf("category(%d)", uint8(c))

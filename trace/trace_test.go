@@ -118,7 +118,7 @@ func TestSumByCategory(t *testing.T) {
 }
 
 func TestCategoriesRoundTrip(t *testing.T) {
-	for c := trace.Other; c <= trace.Update; c++ {
+	for c := trace.Other; c <= trace.Adding; c++ {
 		got, err := trace.ParseCategory(c.String())
 		if err != nil || got != c {
 			t.Errorf("%v: %v, %v", c, got, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
+	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/train/input"
@@ -29,12 +30,43 @@ const tallyTag = 1 << 26
 type tester struct {
 	exec  *exec.Exec
 	steps int64
-	tally tally.Tally
-	names [4]string // of loss, weight, predictions, labels
+	parts []testPart
 	buf   [2][]float64
-	sides *tally.Sides // weights and groups of the rows; nil: none
 	// scored keeps predictions for metrics; otherwise only the loss counts.
 	scored bool
+}
+
+// testPart is what is measured by itself: this worker's part of all batches, or each of its
+// slices of them. Slices are merged in their order, whoever has them.
+type testPart struct {
+	tally tally.Tally
+	names [4]string    // of loss, weight, predictions, labels
+	sides *tally.Sides // weights and groups of the rows; nil: none
+}
+
+// testParts makes the parts of this worker.
+func (w *worker) testParts(src data.Source, o data.Order) ([]testPart, error) {
+	mine, n, step := plan.Branch{Lo: w.cfg.Rank, Hi: w.cfg.Rank + 1}, w.setup.Cluster.Workers, w.setup.Step
+	sliced := w.setup.Cluster.Slices > 0
+	if sliced {
+		n = w.setup.Cluster.Slices
+		mine = plan.Part(n, w.setup.Cluster.Workers, w.cfg.Rank)
+	}
+	var parts []testPart
+	for i := mine.Lo; i < mine.Hi; i++ {
+		s, err := w.newSides(src, o, i, n)
+		if err != nil {
+			return nil, err
+		}
+		p := testPart{sides: s}
+		for k, node := range []*graph.Node{step.Model.Loss, step.Model.Weight, step.Model.Predict, step.Model.Label} {
+			if p.names[k] = node.Name; sliced {
+				p.names[k] = strategy.Sliced(step.Graph, node, i)
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
 }
 
 // tester returns the executor for a source, made when first needed. version is
@@ -50,10 +82,8 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 	}
 	o := data.Order{Rows: src.Rows(), Batch: w.setup.Job.Eval.Batch}
 	t := &tester{steps: int64(o.StepsPerEpoch())}
-	m := w.setup.Step.Model
-	t.names = [4]string{m.Loss.Name, m.Weight.Name, m.Predict.Name, m.Label.Name}
 	var err error
-	if t.sides, err = w.newSides(src, o); err != nil {
+	if t.parts, err = w.testParts(src, o); err != nil {
 		return nil, err
 	}
 	t.exec, err = w.executor(strategy.EvalPlan, src, o, stores, exec.Config{OnOutput: t.take})
@@ -64,13 +94,13 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 	return t, nil
 }
 
-// newSides finds the columns of weights and groups; nil if there is nothing to read.
-func (w *worker) newSides(src data.Source, o data.Order) (*tally.Sides, error) {
+// newSides finds the columns of weights and groups, for part i of n of each batch; nil if there is nothing to read.
+func (w *worker) newSides(src data.Source, o data.Order, i, n int) (*tally.Sides, error) {
 	group := w.setup.Job.Eval.Group
 	if group != "" && w.setup.Step.Model.Task != graph.Binary {
 		return nil, &job.FieldError{Field: "eval.group", Fix: fmt.Sprintf("AUC within groups is of models that predict yes or no, not of %s", w.setup.Job.Model.Kind)}
 	}
-	s, err := tally.NewSides(src, o, w.cfg.Rank, w.setup.Cluster.Workers, group)
+	s, err := tally.NewSides(src, o, i, n, group)
 	if err != nil {
 		return nil, &job.FieldError{Field: "eval.group", Fix: err.Error()}
 	}
@@ -85,14 +115,17 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 		return metric.Result{}, fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
 	}
 	task, threshold := w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold
-	t.tally, t.scored = tally.New(task, threshold), scored
+	t.scored = scored
+	for i := range t.parts {
+		t.parts[i].tally = tally.New(task, threshold)
+	}
 	if err := t.exec.Run(ctx, 0, t.steps); err != nil {
 		return metric.Result{}, fmt.Errorf("evaluation: %w", err)
 	}
-	if err := w.gather(ctx, &t.tally); err != nil || w.cfg.Rank != 0 {
+	if err := w.gather(ctx, t.parts); err != nil || w.cfg.Rank != 0 {
 		return metric.Result{}, err
 	}
-	m := t.tally.Result(scored)
+	m := t.parts[0].tally.Result(scored)
 	if oracle, ok := src.(data.Oracle); ok && m.AUC != nil {
 		if err := compare(&m, src, oracle); err != nil {
 			return m, err
@@ -101,22 +134,25 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 	return m, nil
 }
 
-// take adds a step's outputs to the tally.
+// take adds a step's outputs to the tallies.
 func (t *tester) take(step int64, get func(name string) *tensor.Tensor) error {
-	t.tally.Loss += get(t.names[0]).Scalar()
-	t.tally.Weight += get(t.names[1]).Scalar()
-	label := floats(get(t.names[3]), &t.buf[1])
-	t.tally.Rows += len(label)
-	if !t.scored {
-		return nil
-	}
-	rows := metric.Rows{Predict: floats(get(t.names[2]), &t.buf[0]), Label: label}
-	if t.sides != nil {
-		if err := t.sides.Read(step, &rows); err != nil {
-			return err
+	for i := range t.parts {
+		p := &t.parts[i]
+		p.tally.Loss += get(p.names[0]).Scalar()
+		p.tally.Weight += get(p.names[1]).Scalar()
+		label := floats(get(p.names[3]), &t.buf[1])
+		p.tally.Rows += len(label)
+		if !t.scored {
+			continue
 		}
+		rows := metric.Rows{Predict: floats(get(p.names[2]), &t.buf[0]), Label: label}
+		if p.sides != nil {
+			if err := p.sides.Read(step, &rows); err != nil {
+				return err
+			}
+		}
+		p.tally.Add(rows)
 	}
-	t.tally.Add(rows)
 	return nil
 }
 
@@ -134,23 +170,34 @@ func floats(t *tensor.Tensor, buf *[]float64) []float64 {
 	return b
 }
 
-// gather merges the tallies of all workers into rank 0's. How long others take for
-// their parts has no bound of its own: nothing ties them to rank 0 during a test.
-func (w *worker) gather(ctx context.Context, own *tally.Tally) error {
+// gather merges the tallies of all workers, in their order, into rank 0's first. How long
+// others take for their parts has no bound of its own: nothing ties them to rank 0 during
+// a test.
+func (w *worker) gather(ctx context.Context, parts []testPart) error {
 	var b bytes.Buffer
 	if w.cfg.Rank != 0 {
-		if err := own.Encode(&b); err != nil {
-			return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+		for i := range parts {
+			if err := parts[i].tally.Encode(&b); err != nil {
+				return fmt.Errorf("rank %d: evaluation: %w", w.cfg.Rank, err)
+			}
+		}
+	}
+	own := &parts[0].tally
+	if w.cfg.Rank == 0 {
+		for i := range parts[1:] {
+			own.Merge(&parts[1+i].tally)
 		}
 	}
 	others := w.workers()
 	others.Patience = 0
 	return others.Gather(ctx, tallyTag, "evaluation", b.Bytes(), func(rank int, text []byte) error {
-		part := tally.New(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
-		if err := part.Decode(bytes.NewReader(text)); err != nil {
-			return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", rank, err)
+		for in := bytes.NewReader(text); in.Len() > 0; {
+			part := tally.New(w.setup.Step.Model.Task, w.setup.Job.Eval.Threshold)
+			if err := part.Decode(in); err != nil {
+				return fmt.Errorf("rank 0: evaluation: the part of rank %d: %w", rank, err)
+			}
+			own.Merge(&part)
 		}
-		own.Merge(&part)
 		return nil
 	})
 }

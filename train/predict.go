@@ -51,6 +51,7 @@ func Predict(ctx context.Context, j job.Job, dataDir, from, path string, take fu
 	if err := withPath(&j, path); err != nil {
 		return 0, err
 	}
+	j.Reproducible = false // of a row there is nothing to sum
 	w, _, version, err := alone(ctx, j, dataDir, from)
 	if err != nil {
 		return 0, err

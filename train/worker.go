@@ -24,6 +24,7 @@ import (
 	"github.com/gangline/gangline/exec/cycle"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
+	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/train/residual"
 )
@@ -165,6 +166,10 @@ func (w *worker) executor(name string, src data.Source, o data.Order, stores exe
 
 // feeder reads rows for a plan.
 func (w *worker) feeder(name string, src data.Source, o data.Order) (exec.Feeder, error) {
+	if n := w.setup.Cluster.Slices; n > 0 {
+		part := plan.Part(n, w.setup.Cluster.Workers, w.cfg.Rank)
+		return data.NewPartFeeder(src, o, part.Lo, part.Hi, n, w.setup.inputSpecs(name))
+	}
 	parts := 1
 	if name == strategy.StepPlan {
 		parts = max(w.setup.Job.MicroBatches, 1)
@@ -308,6 +313,9 @@ func (w *worker) mainReport(state params.State, trainLoss *float64) (m *report.M
 	if m.Seconds > 0 {
 		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
 	}
+	if n := w.setup.Cluster.Slices; n > 0 {
+		m.Reproducible = &report.Reproducible{Slices: n, AddingShare: w.stepTime().Adding / max(m.Seconds, 1e-9)}
+	}
 	m.ParamsSHA256, err = state.Digest(w.setup.Step)
 	return m, err
 }
@@ -318,6 +326,7 @@ func (w *worker) stepTime() *report.StepTime {
 	return &report.StepTime{
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
 		Wait: t.Wait.Seconds(), WaitInput: t.WaitInput.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
+		Adding: t.Adding.Seconds(),
 	}
 }
 

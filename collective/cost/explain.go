@@ -23,7 +23,7 @@ func Explain(w io.Writer, p *plan.Plan, m Machine) error {
 		group := p.Groups[task.Group]
 		hosts := p.HostsOf(group)
 		who := plural(len(group), "rank") + " on " + plural(len(hosts), "host")
-		if task.Op != plan.AllReduce {
+		if task.Op != plan.AllReduce || task.Order == plan.Tree {
 			fmt.Fprintf(t, "%s %s\t%s\t\t%s\n", task.Verb(), plan.Quote(task.Name), who, only(task))
 			continue
 		}
@@ -53,6 +53,12 @@ func Explain(w io.Writer, p *plan.Plan, m Machine) error {
 // only says how a collective is done that can be done in one way.
 func only(t *plan.Task) string {
 	switch {
+	case t.Op == plan.AllReduce && t.Algorithm == plan.ByExchange:
+		return "exchange: all branches to all ranks, which end the one tree over all slices"
+	case t.Op == plan.AllReduce:
+		return "ring: chunks of branches to their ranks, which end the one tree over all slices, and sums to all"
+	case t.Op == plan.AllGatherRows && t.Order == plan.Tree:
+		return "each to all at once: rows are summed in the order of the slices"
 	case t.Kind == plan.Commit:
 		return "each to all at once: some bytes"
 	case t.Op == plan.Broadcast:

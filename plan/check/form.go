@@ -16,6 +16,9 @@ func (c *checker) form() {
 	if p.Window < 1 || p.Window > MaxWindow {
 		c.plan("window %d: want 1 to %d steps in flight", p.Window, MaxWindow)
 	}
+	if p.Slices < 0 || p.Slices > plan.MaxSlices {
+		c.plan("%d slices: want 0 to %d", p.Slices, plan.MaxSlices)
+	}
 	names := make(map[string]int, len(p.Values))
 	for i := range p.Values {
 		names[p.Values[i].Name]++
@@ -143,6 +146,9 @@ func formOf(t *plan.Task) (lane plan.Lane, in, out string) {
 	case plan.Collective:
 		switch t.Op {
 		case plan.AllGatherRows:
+			if t.Order == plan.Tree {
+				return plan.Lane{Kind: plan.Group, ID: t.Group}, "2+", "2"
+			}
 			return plan.Lane{Kind: plan.Group, ID: t.Group}, "2", "2"
 		case plan.AllReduce:
 			return plan.Lane{Kind: plan.Group, ID: t.Group}, "1+", "1+"
@@ -217,7 +223,10 @@ func (c *checker) formTask(rank, i int, t *plan.Task) {
 		bad("has %d values in and %d out: want %s in and %s out", len(t.In), len(t.Out), in, out)
 		return
 	}
-	c.formFlow(place{rank, i}, bad)
+	before := len(c.findings) + c.dropped
+	if c.formOrder(place{rank, i}, bad); len(c.findings)+c.dropped == before {
+		c.formFlow(place{rank, i}, bad)
+	}
 }
 
 // alike proves that two values of a task have one type.
@@ -255,7 +264,7 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	case plan.Collective:
 		c.formCollective(at, bad)
 	case plan.Commit:
-		for _, r := range slices.Concat(t.In[:2], t.Out) {
+		for _, r := range slices.Concat(t.In[:2*c.p.Pairs(t)], t.Out) {
 			if v := val(r); v.Class != plan.Scalar || v.Shape.Elems() != 1 {
 				bad("%s must be a scalar: want (weight, loss, gradients...) in and (total weight, total loss) out", plan.Quote(v.Name))
 			}
@@ -304,16 +313,24 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 	if t.Op < plan.AllReduce || t.Op > plan.AllGatherRows {
 		bad("%v is nothing that a collective does", t.Op)
 	}
-	if t.Op == plan.AllGatherRows && (c.p.Values[t.In[0].Value].Class != plan.Key || c.p.Values[t.Out[0].Value].Class != plan.Key) {
-		bad("want (keys, rows) in and out")
+	if t.Op == plan.AllGatherRows {
+		for k := 0; k < len(t.In); k += 2 {
+			if c.p.Values[t.In[k].Value].Class != plan.Key || c.p.Values[t.Out[0].Value].Class != plan.Key {
+				bad("want (keys, rows) in and out")
+			}
+		}
 	}
 	switch {
-	case t.Algorithm > plan.ByHosts:
+	case t.Algorithm > plan.ByExchange:
 		bad("%v is nothing that an all-reduce is done by", t.Algorithm)
 	case t.Algorithm != plan.ByRing && t.Op != plan.AllReduce:
 		bad("%v is how an all-reduce is done, not %v", t.Algorithm, t.Op)
 	case t.Algorithm == plan.ByHosts && len(c.p.Hosts) == 0:
 		bad("hierarchical goes by hosts: tell the plan's hosts, or take another algorithm")
+	}
+	if t.Op == plan.AllReduce && t.Order == plan.Tree {
+		c.formTree(t, bad)
+		return
 	}
 	if t.Codec != "" {
 		c.formCodec(at, bad)
@@ -328,7 +345,7 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 	}
 	for i := range t.In {
 		if t.Op != plan.ReduceScatter && t.Op != plan.AllGather { // these change the shape
-			c.alike(at, t.In[i], t.Out[i])
+			c.alike(at, t.In[i], t.Out[i%len(t.Out)])
 		}
 	}
 }

@@ -32,6 +32,8 @@ type tracer struct {
 	checked map[life]bool    // gradients that a Commit looks at
 	updates map[[2]int][]int // tasks by (rank, state)
 	pushed  map[[2]int]set   // by (store, state)
+	// branch is the branch of the tree over slices that a value is the sum of.
+	branch map[life]plan.Branch
 }
 
 // gradients proves that every trained state is updated once, wherever it is
@@ -44,7 +46,7 @@ type tracer struct {
 func (c *checker) gradients(done [][]place) {
 	t := &tracer{
 		checker: c, all: new(big.Int), met: make(map[life]set), totals: make(map[life]bool), checked: make(map[life]bool),
-		updates: make(map[[2]int][]int), pushed: make(map[[2]int]set),
+		updates: make(map[[2]int][]int), pushed: make(map[[2]int]set), branch: make(map[life]plan.Branch),
 	}
 	for rank, tasks := range c.p.Ranks {
 		for i := range tasks {
@@ -52,7 +54,7 @@ func (c *checker) gradients(done [][]place) {
 			case plan.Feed:
 				t.feed(rank, tasks[i].Out)
 			case plan.Commit:
-				for _, r := range tasks[i].In[2:] {
+				for _, r := range tasks[i].In[2*c.p.Pairs(&tasks[i]):] {
 					t.checked[life{rank, r}] = true
 				}
 			case plan.Compute, plan.Send, plan.Recv, plan.Collective, plan.Pull, plan.Push, plan.Add: // say nothing before they are done
@@ -122,6 +124,7 @@ func (t *tracer) event(together []place) {
 		for _, r := range task.Out {
 			if !t.lasts(r.Value) {
 				t.met[life{at.rank, r}] = met
+				t.ofSlice(life{at.rank, r}, met)
 			}
 		}
 	case plan.Add:
@@ -131,6 +134,7 @@ func (t *tracer) event(together []place) {
 				terms = append(terms, task.In[k])
 			}
 			t.met[life{at.rank, out}] = t.sum(at, new(big.Int), terms...)
+			t.joined(at.rank, out, terms)
 		}
 	case plan.Send, plan.Recv:
 		to := together[1]
@@ -180,13 +184,20 @@ func (t *tracer) reduce(together []place, i int) {
 		case task.Op == plan.AllGather: // ranges of one value, each as it is
 			total.Or(total, t.of(at.rank, task.In[i]))
 		default:
-			total = t.sum(at, total, task.In[i])
+			total = t.sum(at, total, t.terms(task, i)...)
+		}
+		if task.Order == plan.Tree {
+			t.inOrder(n, len(together), at, i)
 		}
 	}
 	for _, at := range together {
 		task := t.at(at)
 		result := life{at.rank, task.Out[i]}
 		t.met[result] = total
+		delete(t.branch, result)
+		if task.Order == plan.Tree {
+			t.branch[result] = plan.Branch{Lo: 0, Hi: t.p.Slices}
+		}
 		if task.Kind == plan.Commit && i == 0 {
 			t.totals[result] = true
 			if lacks := t.missing(at.rank, total); lacks != "" {
@@ -213,6 +224,9 @@ func (t *tracer) update(at place, state int) {
 			}
 			if !t.checked[life{at.rank, r}] {
 				bad("no commit looks whether %s is finite: put it among what the commit reads", plan.Quote(v.Name))
+			}
+			if t.p.Slices > 0 && t.branch[life{at.rank, r}] != (plan.Branch{Lo: 0, Hi: t.p.Slices}) {
+				bad("updates %s from %s, which is no sum of all %d slices in the order of the tree: reduce it with order=tree", t.value(state), plan.Quote(v.Name), t.p.Slices)
 			}
 			fallthrough
 		case plan.Key:

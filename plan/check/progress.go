@@ -71,8 +71,8 @@ func (c *checker) signature(rank int, list []int, n int) string {
 		fmt.Fprintf(&s, " as %s", t.Codec)
 	}
 	in := t.In
-	if t.Kind == plan.Commit {
-		in = in[:2] // which gradients a rank checks is its own affair
+	if t.Kind == plan.Commit || t.Order == plan.Tree {
+		in = in[:len(t.Out)] // which gradients a rank checks is its own affair, and how many slices it has
 	}
 	for _, r := range slices.Concat(in, t.Out) {
 		v := &c.p.Values[r.Value]

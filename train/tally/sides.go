@@ -16,21 +16,21 @@ const weightColumn = "weight"
 
 // Sides reads what a test needs of rows beside predictions and labels.
 type Sides struct {
-	src           data.Source
-	order         data.Order
-	rank, workers int
-	columns       []data.ColumnSpec
-	weight        int // column of the weights; -1: none
-	group         int // column of the groups; -1: none
-	entry         int // which number or entry of it
-	rows          []int
-	batch         data.Batch
+	src         data.Source
+	order       data.Order
+	part, parts int
+	columns     []data.ColumnSpec
+	weight      int // column of the weights; -1: none
+	group       int // column of the groups; -1: none
+	entry       int // which number or entry of it
+	rows        []int
+	batch       data.Batch
 }
 
-// NewSides finds the column of weights, and of groups unless group is empty: "column",
+// NewSides finds the column of weights, and of groups of part i of parts of each batch, unless group is empty: "column",
 // or "column.i". It returns nil if there is nothing to read.
-func NewSides(src data.Source, o data.Order, rank, workers int, group string) (*Sides, error) {
-	s := &Sides{src: src, order: o, rank: rank, workers: workers, columns: src.Columns(), weight: -1, group: -1}
+func NewSides(src data.Source, o data.Order, part, parts int, group string) (*Sides, error) {
+	s := &Sides{src: src, order: o, part: part, parts: parts, columns: src.Columns(), weight: -1, group: -1}
 	for i, c := range s.columns {
 		if c.Name == weightColumn && c.Kind == data.DenseColumn {
 			s.weight = i
@@ -82,7 +82,7 @@ func (s *Sides) findGroup(name string) error {
 
 // Read adds weights and groups to the rows of a step.
 func (s *Sides) Read(step int64, into *metric.Rows) error {
-	s.rows = s.order.RankRows(step, s.rank, s.workers, s.rows)
+	s.rows = s.order.RankRows(step, s.part, s.parts, s.rows)
 	if len(s.rows) != len(into.Label) {
 		return fmt.Errorf("%d labels of %d rows", len(into.Label), len(s.rows))
 	}
