@@ -130,6 +130,22 @@ func TestMnistExample(t *testing.T) {
 	}
 }
 
+// Its form with one bit an element learns too, a little later, and moves less than 1/25 of
+// the bytes.
+func TestMnistOneBitExample(t *testing.T) {
+	if raceEnabled {
+		t.Skip("as above")
+	}
+	needData(t)
+	r := trained(t, "train", "examples/mnist-onebit.yaml", "--data-dir", "../shared/data", "--set", "steps=120")
+	if *r.Eval.Accuracy < .85 {
+		t.Errorf("accuracy %.4f after 120 steps, want at least .85", *r.Eval.Accuracy)
+	}
+	if c := r.Compression; c == nil || c.Fewer() < 25 || len(c.Buckets) != 3 || c.Moved > r.BytesSent {
+		t.Errorf("compression %+v of %d bytes sent", c, r.BytesSent)
+	}
+}
+
 // A trace of all ranks is written, and nothing else is left.
 func TestTrace(t *testing.T) {
 	dir := t.TempDir()

@@ -23,7 +23,7 @@ func kinds() []string {
 }
 
 // codedPlan sums three gradients by a codec, two of them together, and commits.
-func codedPlan(ranks int, codec string, make func(rank int) run) *draft {
+func codedPlan(ranks int, codec string, fill func(rank int) run) *draft {
 	d := newDraft(ranks, 2)
 	all := d.Groups[0]
 	offset := 0
@@ -36,7 +36,7 @@ func codedPlan(ranks int, codec string, make func(rank int) run) *draft {
 	a, b, c := grad("a", 30, 10), grad("b", 7), grad("c", 12, 11)
 	weight, loss := d.value("weight", plan.Scalar, plan.NoState), d.value("loss", plan.Scalar, plan.NoState)
 	total, totalLoss := d.value("total", plan.Scalar, plan.NoState), d.value("totalloss", plan.Scalar, plan.NoState)
-	d.add(all, d.compute("make", nil, []plan.Ref{a, b, c, weight, loss}, make))
+	d.add(all, d.compute("make", nil, []plan.Ref{a, b, c, weight, loss}, fill))
 	for i, in := range [][]plan.Ref{{a, b}, {c}} {
 		d.add(all, plan.Task{
 			Kind: plan.Collective, Op: plan.AllReduce, Name: []string{"a..b", "c"}[i], Tag: uint32(i) + 1, In: in, Out: in, Codec: codec,
@@ -77,9 +77,9 @@ func runCoded(t *testing.T, ranks int, codec string, steps, bad int64, spoil fun
 				return nil
 			}
 		})
-		make := d.runs["make"]
+		fill := d.runs["make"]
 		d.runs["make"] = func(rank int) run {
-			f := make(rank)
+			f := fill(rank)
 			return func(step int64, in, out []*tensor.Tensor) error {
 				err := f(step, in, out)
 				if step == bad {

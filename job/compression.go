@@ -3,13 +3,14 @@ package job
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gangline/gangline/collective/compress"
 	"github.com/gangline/gangline/internal/nearest"
 )
 
-// Compression says how gradients are made smaller on their way. What it does not lose at
-// all is decided by Kind, what it loses for ever by Feedback.
+// Compression says how gradients are made smaller on their way. How much they lose is
+// decided by Kind, and whether that comes with a later step by Feedback.
 type Compression struct {
 	// Kind is none, f16, bf16, int8, onebit, topk or powersgd.
 	Kind string `yaml:"kind"`
@@ -29,10 +30,12 @@ type Compression struct {
 const (
 	// CompressNone is the kind of compression that is none.
 	CompressNone = "none"
-	// FeedbackAuto, FeedbackOn and FeedbackOff say whether what is lost comes later.
+	// FeedbackAuto adds what is lost to the next step, but for f16 and bf16.
 	FeedbackAuto = "auto"
-	FeedbackOn   = "on"
-	FeedbackOff  = "off"
+	// FeedbackOn adds it.
+	FeedbackOn = "on"
+	// FeedbackOff forgets it.
+	FeedbackOff = "off"
 )
 
 // compressMin is the least bucket that is compressed where nothing else is said. A message
@@ -96,7 +99,7 @@ func (j *Job) validateCompression() error {
 		{"rank", c.Rank != 0, []string{compress.KindPowerSGD}},
 	} {
 		if s.set && !slices.Contains(s.of, c.Kind) {
-			return &FieldError{field + s.name, fmt.Sprintf("is of %s, and kind is %s: leave it out, or set that kind", words(s.of), c.Kind)}
+			return &FieldError{field + s.name, fmt.Sprintf("is of %s, and kind is %s: leave it out, or set that kind", strings.Join(s.of, " or "), c.Kind)}
 		}
 	}
 	switch {
@@ -124,12 +127,3 @@ func (j *Job) validateCompression() error {
 
 // MaxCompressRank bounds the rank of factors: above, they are no smaller than most gradients.
 const MaxCompressRank = 1024
-
-// words joins words by or.
-func words(all []string) string {
-	text := all[0]
-	for _, w := range all[1:] {
-		text += " or " + w
-	}
-	return text
-}

@@ -117,7 +117,7 @@ func TestLossWithoutFeedback(t *testing.T) {
 	for range 61 {
 		step(t, w, s, 2, nil)
 	}
-	nan := step(t, w, s, 3, func(i int, v []float32) { v[elems-1] = float32(math.NaN()) })
+	nan := step(t, w, s, 3, func(_ int, v []float32) { v[elems-1] = float32(math.NaN()) })
 	if got := s[0].Report(); compress.Finite(nan[0]) || got.Input != got.Input || got.Runs != 65 {
 		t.Errorf("after NaN: report %+v", got)
 	}

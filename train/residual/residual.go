@@ -207,7 +207,7 @@ func (t *target) restore() error {
 		first.Second = t.sums
 	}
 	first.Warm = t.factor
-	if err := t.Bucket.Restore(t.old); err != nil {
+	if err := t.Restore(t.old); err != nil {
 		return fmt.Errorf("residuals of bucket %s: %w", t.Name, err)
 	}
 	return nil

@@ -14,7 +14,7 @@ func compressedFaults() []fault {
 			name: "tensors of a bucket are given back one off",
 			harm: "Parameters are updated with the gradients of others.",
 			file: "collective/compressed/bucket.go", by: catcher{"collective/compressed", "TestBucket"},
-			old: "copy(t.F32(), v[b.lo[i]:])", new: "copy(t.F32(), v[b.lo[0]:])",
+			old: "copy(t.F32(), v[b.lo[i]:])", new: "copy(t.F32(), v[b.lo[0*i]:])",
 		},
 		{
 			name: "a run that goes on forgets what compression lost",
