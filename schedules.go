@@ -16,7 +16,7 @@ const (
 
 // allReduce returns the schedule that takes least by the costs of the job, which all
 // ranks have agreed on in joining. So that a group need not work it out for every
-// size, it is chosen for the power of two below.
+// size, it is chosen for the power of two from there on.
 func (g *Group) allReduce(bytes int) (*collective.Schedule, error) {
 	n := len(g.members)
 	if n > followedMax {
@@ -33,7 +33,7 @@ func (g *Group) allReduce(bytes int) (*collective.Schedule, error) {
 		}
 		g.chooser, g.hosts = chooser, machine.Hosts
 	}
-	by := g.chooser.Choices(1 << max(bits.Len(uint(bytes))-1, 0))[0].Algorithm
+	by := g.chooser.Choices(1 << bits.Len(uint(max(bytes, 1)-1)))[0].Algorithm
 	return collective.AllReduceBy(by, n, g.hosts)
 }
 

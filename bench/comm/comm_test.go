@@ -175,9 +175,12 @@ func TestShown(t *testing.T) {
 
 func TestWins(t *testing.T) {
 	results := []Result{
-		{Algorithm: "ring", Bytes: 4, Median: 3}, {Algorithm: "tree", Bytes: 4, Median: 2}, {Algorithm: "halving", Bytes: 4, Median: 4},
+		{Algorithm: "ring", Bytes: 4, Median: 3},
+		{Algorithm: "tree", Bytes: 4, Median: 2},
+		{Algorithm: "halving", Bytes: 4, Median: 4},
 		{Algorithm: "ring", Bytes: 8, Median: 3},
-		{Algorithm: "ring", Bytes: 16, Median: 3}, {Algorithm: "tree", Bytes: 16, Median: 4.5},
+		{Algorithm: "ring", Bytes: 16, Median: 3},
+		{Algorithm: "tree", Bytes: 16, Median: 4.5},
 	}
 	want := "4 bytes: tree, 1.50 times as fast as ring\n16 bytes: ring, 1.50 times as fast as tree\n"
 	if got := Wins(results); got != want {

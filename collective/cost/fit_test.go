@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gangline/gangline/collective"
@@ -118,5 +119,17 @@ func TestFitRefuses(t *testing.T) {
 		if got, err := cost.Fit(samples); !errors.Is(err, cost.ErrNoFit) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
+	}
+}
+
+// TestFitRefusesWhatTellsNothing: costs that make sense, but of which most times are far.
+func TestFitRefusesWhatTellsNothing(t *testing.T) {
+	samples := planted(cost.Link{Alpha: 1e-5, Beta: 1e-9, Gamma: 1e-9}, 2, 0, 1)
+	for i := range samples {
+		samples[i].Seconds *= math.Pow(8, float64(i/2%3)) // with and without addition alike
+	}
+	got, err := cost.Fit(samples)
+	if !errors.Is(err, cost.ErrNoFit) || !strings.Contains(err.Error(), "half of the samples") {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
