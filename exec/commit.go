@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
@@ -35,11 +36,17 @@ const (
 // the same norm, without a word. What it hands on as the total weight is the
 // number to divide by for the norm to hold (optim.Rule.Divisor); the Result has
 // the weight itself.
+//
+// Where the loss is scaled (graph.Step.Scaling), the last value is the scale, by which
+// the number to divide by is multiplied: a power of two, so that what is left has the
+// same bits. A gradient that is not finite is then a sign that the scale is too large,
+// which optim.Skip in place of a weight tells who adapts it.
 type commit struct {
 	operands
 	e        *Exec
 	exchange *collective.Exchange
 	rule     optim.Rule
+	scaled   bool // the last value is the loss scale
 	mine     [ballotSize]byte
 }
 
@@ -52,7 +59,7 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 		return nil, fmt.Errorf("%d values in and %d out, want weight, loss and gradients in, 2 out", len(t.In), len(t.Out))
 	}
 	for _, r := range t.In {
-		if v := &b.e.cfg.Plan.Values[r.Value]; !v.DType.IsFloat() {
+		if v := &b.e.cfg.Plan.Values[r.Value]; !v.DType.IsFloat() && !v.DType.IsHalf() {
 			return nil, fmt.Errorf("value %q of type %v cannot be checked", v.Name, v.DType)
 		}
 	}
@@ -63,17 +70,25 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 			}
 		}
 	}
-	rule, err := b.clipping(t, len(party.Group))
-	if err != nil {
+	o := &commit{operands: io, e: b.e}
+	grads := t.In[2:]
+	if s := b.e.cfg.Step; s != nil && s.Scaling != nil {
+		n := len(t.In) - 1
+		if o.scaled = n >= 2 && b.e.cfg.Plan.Values[t.In[n].Value].Name == s.Scaling.Var.Name; !o.scaled {
+			return nil, fmt.Errorf("the last value is not the loss scale %q", s.Scaling.Var.Name)
+		}
+		grads = t.In[2:n]
+	}
+	if o.rule, err = b.clipping(grads, len(party.Group)); err != nil {
 		return nil, err
 	}
-	x, err := collective.NewExchange(party, ballotSize)
-	return &commit{operands: io, e: b.e, exchange: x, rule: rule}, err
+	o.exchange, err = collective.NewExchange(party, ballotSize)
+	return o, err
 }
 
 // clipping returns the rule that says how long gradients may be. It fails if the
-// norm of what the task looks at is not that of the step's gradient.
-func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) {
+// norm of what a task looks at is not that of the step's gradient.
+func (b *binder) clipping(grads []plan.Ref, group int) (rule optim.Rule, err error) {
 	if b.e.cfg.Step == nil {
 		return rule, nil
 	}
@@ -95,7 +110,7 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 			}
 		}
 	}
-	for _, r := range t.In[2:] {
+	for _, r := range grads {
 		if !summed[r.Value] {
 			return rule, fmt.Errorf("clip_norm is %v and gradient %q is not summed over the workers: its norm is not that of the step",
 				rule.ClipNorm, b.e.cfg.Plan.Values[r.Value].Name)
@@ -108,6 +123,10 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
 	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
 	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
+	scale := 1.0
+	if o.scaled {
+		scale, in = in[len(in)-1].Scalar(), in[:len(in)-1]
+	}
 	fault, squares := o.look(in)
 	o.mine[ballotFault] = fault
 	all, err := o.exchange.Run(ctx, o.mine[:])
@@ -115,7 +134,12 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 		return err
 	}
 	r := o.sum(all)
-	divisor := o.rule.Divisor(r.Weight, squares)
+	divisor := o.rule.Divisor(r.Weight*scale, squares)
+	if o.scaled {
+		if r.Scale = scale; r.Overflow {
+			divisor = optim.Skip()
+		}
+	}
 	out[0].SetScalar(divisor)
 	out[1].SetScalar(r.Loss)
 	o.e.mu.Lock()
@@ -147,10 +171,27 @@ func (o *commit) look(in []*tensor.Tensor) (fault byte, squares float64) {
 }
 
 func squareNorm(t *tensor.Tensor) float64 {
-	if t.DType() == tensor.F32 {
+	switch t.DType() {
+	case tensor.F32:
 		return optim.SquareNorm(t.F32())
+	case tensor.F64:
+		return optim.SquareNorm(t.F64())
+	case tensor.BF16, tensor.F16, tensor.I32, tensor.I64, tensor.Invalid:
 	}
-	return optim.SquareNorm(t.F64())
+	return squareNorm16(t)
+}
+
+// squareNorm16 is squareNorm of 16-bit floats, widened some at a time.
+func squareNorm16(t *tensor.Tensor) float64 {
+	var buf [512]float32
+	h, x, sum := compute.HalfOf(t.DType()), t.Halves(), 0.0
+	for len(x) > 0 {
+		n := min(len(x), len(buf))
+		h.Widen(buf[:n], x[:n])
+		sum += optim.SquareNorm(buf[:n])
+		x = x[n:]
+	}
+	return sum
 }
 
 // sum adds the ballots in the order of the group, so that every rank gets the
@@ -175,6 +216,7 @@ func (o *commit) sum(all []byte) Result {
 	}
 	if worst < faultNone {
 		r.Weight = 0
+		r.Overflow = worst == faultGrad
 	}
 	r.Skipped = r.Weight == 0
 	return r

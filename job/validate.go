@@ -110,7 +110,7 @@ func (j *Job) Validate() error {
 		field, value string
 		known        []string
 	}{
-		{"precision", j.Precision, []string{"f32", "f64"}},
+		{"precision", j.Precision, precisions()},
 		{"backend", j.Backend, []string{"native", "ref"}},
 		{"strategy.kind", j.Strategy.Kind, j.Extensions.allStrategies()},
 		{"strategy.consistency.kind", j.Strategy.Consistency.Kind, []string{"bsp"}},
@@ -164,8 +164,16 @@ func (j *Job) validateStrategy() error {
 	case (s.Kind == "serial" || s.Kind == "allreduce") && s.Servers != 0:
 		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
 	}
+	if j.Precision == "bf16" || j.Precision == "f16" {
+		if s.Kind != "serial" && s.Kind != "allreduce" {
+			return &FieldError{"precision", fmt.Sprintf("%s is for strategy.kind serial and allreduce: set one of these, or precision f32", j.Precision)}
+		}
+	}
 	return j.validateHosts()
 }
+
+// precisions are the types of values and gradients.
+func precisions() []string { return []string{"f32", "f64", "bf16", "f16"} }
 
 // validateHosts checks that every worker is on one host.
 func (j *Job) validateHosts() error {

@@ -15,6 +15,9 @@ func PS(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if c.Workers < 1 || c.Servers < 1 {
 		return nil, fmt.Errorf("strategy ps: %d workers and %d servers: want at least one of each", c.Workers, c.Servers)
 	}
+	if t := step.Graph.Type(); t.IsHalf() {
+		return nil, fmt.Errorf("strategy ps: the graph is in %v, and servers take gradients of f32 and f64: want serial or allreduce", t)
+	}
 	for i := range step.Params {
 		if err := step.Params[i].Rule.Separable(); err != nil {
 			return nil, fmt.Errorf("strategy ps: %s: %w", step.Params[i].Var.Name, err)
