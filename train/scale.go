@@ -1,10 +1,24 @@
 package train
 
 import (
+	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/report"
 )
+
+// terms is how many terms the loss of a step is the sum of.
+func terms(j *job.Job, task graph.Task, columns []data.ColumnSpec) int {
+	n := j.Batch
+	for _, c := range columns {
+		if task == graph.Tokens && c.PerRow > 0 {
+			n *= c.PerRow
+		}
+	}
+	return n
+}
 
 // rescales notes what becomes of the loss scale, and reports whether a step was skipped
 // for nothing but a scale that is too large: the next one is smaller.
