@@ -142,6 +142,9 @@ func printTable(w io.Writer, r *report.Report) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
 	row("job", "%s, %s, %s", r.Job, r.Strategy.Kind, ranksText(r.Strategy.Workers, r.Strategy.Servers))
+	if l := r.LossScale; l != nil {
+		row("loss scale", "%g, halved %d times (steps skipped), doubled %d", l.Last, l.Halved, l.Doubled)
+	}
 	row("steps", "%d (%d skipped), %d examples in %.1f s, %.0f examples/s", r.Steps, r.Skipped, r.Examples, r.Seconds, r.ExamplesPerSecond)
 	if r.TrainLoss != nil && r.Objective != nil {
 		row("train", "loss %.5f, objective %.5f", *r.TrainLoss, *r.Objective)

@@ -66,10 +66,12 @@ type GroupKernel func(calls []*Call) error
 // shape of every value from the shapes that come in, gives inner values memory
 // that grows to what the largest batch needs and stays, and writes results
 // that are read outside directly to the tensors of the caller. With Reuse, an
-// inner value that only has another shape than its input is a view of it.
+// inner value that only has another shape than its input is a view of it. What the
+// segment has in 16 bits is computed in float32 and rounded.
 //
 // The cost of a Run besides its kernels is about 50 ns a node.
 func Build(seg *graph.Segment, o Options) (Program, error) {
+	seg = lowered(seg)
 	p := &program{seg: seg, vals: make([]*tensor.Tensor, len(seg.In)+len(seg.Nodes))}
 	index := make(map[*graph.Node]int, len(p.vals))
 	for i, n := range seg.In {

@@ -7,8 +7,8 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// signature says what an operator takes: 'f' the node's float type, 'i' i64,
-// '.' a value of which only the shape is read. more says that any number of
+// signature says what an operator takes: 'f' the node's float type, 'i' i64, 'g' a
+// float of any type, '.' a value of which only the shape is read. more says that any number of
 // floats may follow.
 func signature(op graph.Op) (args string, more bool, ok bool) {
 	switch op {
@@ -22,8 +22,10 @@ func signature(op graph.Op) (args string, more bool, ok bool) {
 		graph.Sqrt, graph.Rsqrt, graph.LeakyRelu, graph.Gelu, graph.Silu, graph.Softplus,
 		graph.Softmax, graph.Sum, graph.SumRows, graph.SumAxis, graph.Mean, graph.Max, graph.ArgMax,
 		graph.Reshape, graph.Transpose, graph.Slice, graph.MaxPool2D, graph.AvgPool2D,
-		graph.FMInteraction, graph.DotInteraction:
+		graph.FMInteraction, graph.DotInteraction, graph.Round:
 		return "f", false, true
+	case graph.Cast:
+		return "g", false, true
 	case graph.Float:
 		return "i", false, true
 	case graph.Count:
@@ -37,7 +39,9 @@ func signature(op graph.Op) (args string, more bool, ok bool) {
 	case graph.Where, graph.LayerNorm, graph.CausalAttention:
 		return "fff", false, true
 	case graph.Update:
-		return "fff", true, true
+		return "fgf", true, true
+	case graph.UpdateScale:
+		return "fff", false, true
 	case graph.UpdateRows:
 		return "fiff", true, true
 	}
@@ -76,7 +80,7 @@ func checkSignature(n *graph.Node) error {
 		return fmt.Errorf("the operator cannot be computed inside a segment")
 	}
 	float := FloatType(n)
-	if !n.DType.IsFloat() && (n.Op != graph.ArgMax || n.DType != tensor.I64) {
+	if !n.DType.IsFloat() && (n.Op != graph.ArgMax || n.DType != tensor.I64) && (n.Op != graph.Cast || !n.DType.IsHalf()) {
 		return fmt.Errorf("the result is %v: want f32 or f64", n.DType)
 	}
 	if len(n.In) < len(args) || len(n.In) > len(args) && !more {
@@ -93,6 +97,10 @@ func checkSignature(n *graph.Node) error {
 			want = tensor.I64
 		case '.':
 			continue
+		case 'g':
+			if want = a.DType; want == tensor.I64 {
+				want = float
+			}
 		}
 		if a.DType != want {
 			return fmt.Errorf("input %d, %q, is %v: want %v", i, a.Name, a.DType, want)
@@ -105,7 +113,7 @@ func checkSignature(n *graph.Node) error {
 }
 
 func checkUpdate(n *graph.Node) error {
-	if !isUpdate(n.Op) {
+	if !isUpdate(n.Op) || n.Op == graph.UpdateScale {
 		return nil
 	}
 	if err := n.Attr.Rule.Validate(); err != nil {
@@ -118,4 +126,6 @@ func checkUpdate(n *graph.Node) error {
 	return nil
 }
 
-func isUpdate(op graph.Op) bool { return op == graph.Update || op == graph.UpdateRows }
+func isUpdate(op graph.Op) bool {
+	return op == graph.Update || op == graph.UpdateRows || op == graph.UpdateScale
+}

@@ -35,6 +35,11 @@ const (
 // the same norm, without a word. What it hands on as the total weight is the
 // number to divide by for the norm to hold (optim.Rule.Divisor); the Result has
 // the weight itself.
+//
+// Where the loss is scaled (graph.Step.Scaling), the last value is the scale, by which
+// the number to divide by is multiplied: a power of two, so that what is left has the
+// same bits. A gradient that is not finite is then a sign that the scale is too large,
+// which optim.Skip in place of a weight tells who adapts it.
 type commit struct {
 	operands
 	e        *Exec
@@ -43,6 +48,7 @@ type commit struct {
 	rule     optim.Rule
 	early    []*early // of the gradients among the operands that were looked at before
 	pairs    int      // of this rank
+	scaled   bool     // the last value is the loss scale
 	mine     []byte
 }
 
@@ -55,7 +61,7 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 		return nil, fmt.Errorf("%d values in and %d out, want weight, loss and gradients in, 2 out", len(t.In), len(t.Out))
 	}
 	for _, r := range t.In {
-		if v := &b.e.cfg.Plan.Values[r.Value]; !v.DType.IsFloat() {
+		if v := &b.e.cfg.Plan.Values[r.Value]; !v.DType.IsFloat() && !v.DType.IsHalf() {
 			return nil, fmt.Errorf("value %q of type %v cannot be checked", v.Name, v.DType)
 		}
 	}
@@ -67,8 +73,16 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 			}
 		}
 	}
-	rule, err := b.clipping(t, len(party.Group))
-	if err != nil {
+	o := &commit{operands: io, e: b.e}
+	grads := t.In[2*pairs:]
+	if s := b.e.cfg.Step; s != nil && s.Scaling != nil {
+		n := len(t.In) - 1
+		if o.scaled = n >= 2*pairs && b.e.cfg.Plan.Values[t.In[n].Value].Name == s.Scaling.Var.Name; !o.scaled {
+			return nil, fmt.Errorf("the last value is not the loss scale %q", s.Scaling.Var.Name)
+		}
+		grads = t.In[2*pairs : n]
+	}
+	if o.rule, err = b.clipping(grads, len(party.Group)); err != nil {
 		return nil, err
 	}
 	most := 1
@@ -83,12 +97,12 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	if t.Lane != (plan.Lane{Kind: plan.Group, ID: t.Group}) {
 		party.Streams = nil // what runs on them takes turns
 	}
-	x, err := collective.NewExchange(party, len(mine))
-	o := &commit{operands: io, e: b.e, group: t.Group, exchange: x, rule: rule, pairs: pairs, mine: mine}
+	o.group, o.pairs, o.mine = t.Group, pairs, mine
+	o.exchange, err = collective.NewExchange(party, len(mine))
 	for _, r := range t.In {
 		g := b.early[r]
 		if g != nil {
-			g.norm = rule.ClipNorm > 0
+			g.norm = o.rule.ClipNorm > 0
 		}
 		o.early = append(o.early, g)
 	}
@@ -96,8 +110,8 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 }
 
 // clipping returns the rule that says how long gradients may be. It fails if the
-// norm of what the task looks at is not that of the step's gradient.
-func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) {
+// norm of what a task looks at is not that of the step's gradient.
+func (b *binder) clipping(grads []plan.Ref, group int) (rule optim.Rule, err error) {
 	if b.e.cfg.Step == nil {
 		return rule, nil
 	}
@@ -119,7 +133,7 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 			}
 		}
 	}
-	for _, r := range t.In[2*b.e.cfg.Plan.Pairs(t):] {
+	for _, r := range grads {
 		if !summed[r.Value] {
 			return rule, fmt.Errorf("clip_norm is %v and gradient %q is not summed over the workers: its norm is not that of the step",
 				rule.ClipNorm, b.e.cfg.Plan.Values[r.Value].Name)
@@ -133,6 +147,10 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 	for i, t := range in[:2*o.pairs] {
 		binary.LittleEndian.PutUint64(o.mine[8*i:], math.Float64bits(t.Scalar()))
 	}
+	scale := 1.0
+	if o.scaled {
+		scale, in = in[len(in)-1].Scalar(), in[:len(in)-1]
+	}
 	fault, squares := o.look(in, c)
 	o.mine[len(o.mine)-1] = fault
 	all, err := o.exchange.Run(ctx, o.mine)
@@ -143,7 +161,12 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 	if r.Skipped {
 		o.e.revert(o.group)
 	}
-	divisor := o.rule.Divisor(r.Weight, squares)
+	divisor := o.rule.Divisor(r.Weight*scale, squares)
+	if o.scaled {
+		if r.Scale = scale; r.Overflow {
+			divisor = optim.Skip()
+		}
+	}
 	out[0].SetScalar(divisor)
 	out[1].SetScalar(r.Loss)
 	o.e.mu.Lock()
@@ -202,6 +225,7 @@ func (o *commit) sum(all []byte) Result {
 	}
 	if worst < faultNone {
 		r.Weight = 0
+		r.Overflow = worst == faultGrad
 	}
 	r.Skipped = r.Weight == 0
 	return r

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
@@ -25,10 +26,27 @@ func glanceAt(t *tensor.Tensor, norm bool) glance {
 }
 
 func squareNorm(t *tensor.Tensor) float64 {
-	if t.DType() == tensor.F32 {
+	switch t.DType() {
+	case tensor.F32:
 		return optim.SquareNorm(t.F32())
+	case tensor.F64:
+		return optim.SquareNorm(t.F64())
+	case tensor.BF16, tensor.F16, tensor.I32, tensor.I64, tensor.Invalid:
 	}
-	return optim.SquareNorm(t.F64())
+	return squareNorm16(t)
+}
+
+// squareNorm16 is squareNorm of 16-bit floats, widened some at a time.
+func squareNorm16(t *tensor.Tensor) float64 {
+	var buf [512]float32
+	h, x, sum := compute.HalfOf(t.DType()), t.Halves(), 0.0
+	for len(x) > 0 {
+		n := min(len(x), len(buf))
+		h.Widen(buf[:n], x[:n])
+		sum += optim.SquareNorm(buf[:n])
+		x = x[n:]
+	}
+	return sum
 }
 
 // early is what was found of a gradient when its sum was complete: while it is in

@@ -76,6 +76,10 @@ type Result struct {
 	// is none, those with gradients that were not; of gradients that were summed
 	// before, that is all of them.
 	Faulty []int
+	// Overflow says that it was a gradient that was not finite, of finite losses.
+	Overflow bool
+	// Scale is what the loss was multiplied by before its gradients were taken; 0: nothing.
+	Scale float64
 }
 
 // Config is what an executor needs. Plan and what its tasks use are required.

@@ -16,6 +16,12 @@ const (
 	exponents64 = 0x7ff00000_00000000
 	lowest64    = 0x00100000_00000000
 	signs64     = 0x80000000_00000000
+
+	exponentsBF16 = 0x7f80_7f80_7f80_7f80
+	lowestBF16    = 0x0080_0080_0080_0080
+	exponentsF16  = 0x7c00_7c00_7c00_7c00
+	lowestF16     = 0x0400_0400_0400_0400
+	signs16       = 0x8000_8000_8000_8000
 )
 
 // finite reports whether no element is infinite or not a number. It costs a pass
@@ -23,14 +29,29 @@ const (
 func finite(t *tensor.Tensor) bool {
 	b := t.Bytes()
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8) // tensors are aligned to 8 bytes
-	if t.DType() == tensor.F64 {
+	switch t.DType() {
+	case tensor.F64:
 		return carries(words, exponents64, lowest64)&signs64 == 0
+	case tensor.BF16:
+		return (carries(words, exponentsBF16, lowestBF16)|rest16(t, exponentsBF16, lowestBF16))&signs16 == 0
+	case tensor.F16:
+		return (carries(words, exponentsF16, lowestF16)|rest16(t, exponentsF16, lowestF16))&signs16 == 0
+	case tensor.F32, tensor.I32, tensor.I64, tensor.Invalid:
 	}
 	last := uint64(0)
 	if v := t.F32(); len(v)%2 == 1 {
 		last = uint64(math.Float32bits(v[len(v)-1]))&exponents32 + lowest32
 	}
 	return (carries(words, exponents32, lowest32)|last)&signs32 == 0
+}
+
+// rest16 is carries of the 16-bit floats behind the last whole word.
+func rest16(t *tensor.Tensor, exponents, lowest uint64) (or uint64) {
+	v := t.Halves()
+	for _, x := range v[len(v)&^3:] {
+		or |= uint64(x)&exponents + lowest&0xffff
+	}
+	return or
 }
 
 // carries adds lowest to the exponents of every word and ors the sums.

@@ -28,3 +28,44 @@ func TestFinite(t *testing.T) {
 		}
 	}
 }
+
+// The same of 16-bit floats, of which the largest numbers are finite.
+func TestFinite16(t *testing.T) {
+	for d, c := range map[tensor.DType]struct {
+		largest uint16
+		bad     []uint16
+	}{
+		tensor.BF16: {0x7f7f, []uint16{0x7f80, 0xff80, 0x7fc0, 0x7f81}},
+		tensor.F16:  {0x7bff, []uint16{0x7c00, 0xfc00, 0x7e00, 0x7c01}},
+	} {
+		for n := 1; n <= 19; n++ {
+			for at := range n {
+				for _, bad := range c.bad {
+					x := tensor.New(d, n)
+					for i := range x.Halves() {
+						x.Halves()[i] = c.largest | uint16(i%2)<<15
+					}
+					if !finite(x) {
+						t.Fatalf("%v: %d large values are not finite", d, n)
+					}
+					if x.Halves()[at] = bad; finite(x) {
+						t.Errorf("%v: %#x at %d of %d was not found", d, bad, at, n)
+					}
+				}
+			}
+		}
+	}
+}
+
+// The norm of 16-bit floats is that of the same values in float32.
+func TestSquareNorm16(t *testing.T) {
+	x, want := tensor.New(tensor.BF16, 1300), 0.0
+	for i := range x.Halves() {
+		v := float32(i % 128)
+		x.Halves()[i] = uint16(math.Float32bits(v) >> 16)
+		want += float64(v) * float64(v)
+	}
+	if got := squareNorm(x); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

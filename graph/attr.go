@@ -1,6 +1,12 @@
 package graph
 
-import "github.com/gangline/gangline/graph/internal/setting"
+import (
+	"strings"
+
+	"github.com/gangline/gangline/graph/internal/line"
+	"github.com/gangline/gangline/graph/internal/setting"
+	"github.com/gangline/gangline/optim"
+)
 
 // field is one setting of an operator in the text form.
 type field = setting.Field[Attr]
@@ -64,41 +70,12 @@ func fields(op Op) []field {
 			setting.Uint64("seed", func(a *Attr) *uint64 { return &a.Init.Seed }),
 			setting.Bool("frozen", func(a *Attr) *bool { return &a.Frozen }),
 		}
+	case UpdateScale:
+		return []field{setting.Int("every", func(a *Attr) *int { return &a.Every })}
 	case Update, UpdateRows:
-		return ruleFields()
+		return setting.Rule(func(a *Attr) *optim.Rule { return &a.Rule })
 	}
 	return nil
-}
-
-func ruleFields() []field {
-	return []field{
-		setting.Word("rule", func(a *Attr) *string { return (*string)(&a.Rule.Kind) }),
-		setting.Float("lr", func(a *Attr) *float64 { return &a.Rule.LR }),
-		setting.Float("l2", func(a *Attr) *float64 { return &a.Rule.L2 }),
-		setting.Float("momentum", func(a *Attr) *float64 { return &a.Rule.Momentum }),
-		setting.Bool("nesterov", func(a *Attr) *bool { return &a.Rule.Nesterov }),
-		setting.Float("beta1", func(a *Attr) *float64 { return &a.Rule.Beta1 }),
-		setting.Float("beta2", func(a *Attr) *float64 { return &a.Rule.Beta2 }),
-		setting.Float("eps", func(a *Attr) *float64 { return &a.Rule.Eps }),
-		setting.Float("initial_accumulator", func(a *Attr) *float64 { return &a.Rule.InitialAccumulator }),
-		setting.Float("lr_decay", func(a *Attr) *float64 { return &a.Rule.LRDecay }),
-		setting.Float("l1", func(a *Attr) *float64 { return &a.Rule.L1 }),
-		setting.Float("beta", func(a *Attr) *float64 { return &a.Rule.Beta }),
-		setting.Float("lr_power", func(a *Attr) *float64 { return &a.Rule.LRPower }),
-		setting.Float("weight_decay", func(a *Attr) *float64 { return &a.Rule.WeightDecay }),
-		setting.Float("dampening", func(a *Attr) *float64 { return &a.Rule.Dampening }),
-		setting.Float("decay", func(a *Attr) *float64 { return &a.Rule.Decay }),
-		setting.Bool("centered", func(a *Attr) *bool { return &a.Rule.Centered }),
-		setting.Bool("amsgrad", func(a *Attr) *bool { return &a.Rule.AMSGrad }),
-		setting.Float("clip_value", func(a *Attr) *float64 { return &a.Rule.ClipValue }),
-		setting.Float("clip_norm", func(a *Attr) *float64 { return &a.Rule.ClipNorm }),
-		setting.Word("schedule", func(a *Attr) *string { return (*string)(&a.Rule.Schedule.Kind) }),
-		setting.Int64("warmup", func(a *Attr) *int64 { return &a.Rule.Schedule.Warmup }),
-		setting.Int64("every", func(a *Attr) *int64 { return &a.Rule.Schedule.Every }),
-		setting.Float("factor", func(a *Attr) *float64 { return &a.Rule.Schedule.Factor }),
-		setting.Int64("steps", func(a *Attr) *int64 { return &a.Rule.Schedule.Steps }),
-		setting.Float("min_lr", func(a *Attr) *float64 { return &a.Rule.Schedule.MinLR }),
-	}
 }
 
 // declares reports whether the shape of a node is a setting of it rather than
@@ -126,4 +103,38 @@ func canonical(op Op, a Attr) Attr {
 		c.Rule.Custom = a.Rule.Custom // which is no text
 	}
 	return c
+}
+
+// String returns the node as the text form writes it.
+func (n *Node) String() string {
+	var b strings.Builder
+	b.WriteString(n.Name + " = " + string(n.Op))
+	for _, x := range n.In {
+		b.WriteString(" " + x.Name)
+	}
+	for _, f := range fields(n.Op) {
+		if s := f.Get(&n.Attr); s != "" {
+			b.WriteString(" " + f.Key + "=" + s)
+		}
+	}
+	b.WriteString(" -> " + n.DType.String() + " " + n.Shape.String())
+	return b.String()
+}
+
+// ReadAttr reads the settings of an operator, key=value each as Node.String has them,
+// and the dims of its result, which are a setting of some.
+func ReadAttr(op Op, settings []string, dims string) (a Attr, err error) {
+	if err := setting.Parse(&a, string(op), fields(op), settings); err != nil {
+		return a, err
+	}
+	if declares(op) {
+		a.Shape, err = line.Shape(dims)
+	}
+	return a, err
+}
+
+// Restore appends a node under a name that any node may have.
+func (g *Graph) Restore(name string, op Op, attr Attr, in ...*Node) (*Node, error) {
+	n := g.add(name, op, attr, in...)
+	return n, g.err
 }

@@ -7,26 +7,36 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gangline/gangline/graph/internal/line"
+	"github.com/gangline/gangline/graph/shape"
+	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 )
 
 // MaxElems bounds the elements of a value, dynamic dims not counted, so that no
 // size computed from a shape overflows.
-const MaxElems = 1 << 40
+const MaxElems = shape.MaxElems
 
 // MaxNodes bounds the nodes of a graph.
 const MaxNodes = 1 << 16
 
-// New returns an empty graph whose float values are of type float, F32 or F64.
+// New returns an empty graph whose float values are of type float, F32 or F64; or,
+// for BF16 or F16, one of mixed precision: see mixed.go.
 //
 // Its methods append nodes and return them. They never panic on bad input:
 // the first mistake is kept for Err, and every later method does nothing and
 // returns a node that stands for "no value". A model function so reads like
 // mathematics and checks Err once, at its end.
 func New(float tensor.DType) *Graph {
-	g := &Graph{Float: float, byName: map[string]*Node{}, rows: map[*Node]*Node{}, ops: specs()}
-	if !float.IsFloat() {
-		g.fail("float type %v: want f32 or f64", float)
+	g := &Graph{
+		Float: float, LossScale: optim.DefaultLossScale(), ops: specs(),
+		byName: map[string]*Node{}, rows: map[*Node]*Node{}, casts: map[*Node]*Node{},
+	}
+	switch {
+	case float.IsHalf():
+		g.Float, g.Low = tensor.F32, float
+	case !float.IsFloat():
+		g.fail("float type %v: want f32, f64, bf16 or f16", float)
 	}
 	return g
 }
@@ -44,9 +54,6 @@ func (g *Graph) Nodes() []*Node { return g.nodes }
 
 // ByName returns the node of that name, or nil.
 func (g *Graph) ByName(name string) *Node { return g.byName[name] }
-
-// String returns the node as the text form writes it.
-func (n *Node) String() string { return formatNode(n) }
 
 // IsSource reports whether a plan provides the node's value, rather than a
 // segment that computes it: Input, Variable, Table, SlotVar, Total.
@@ -79,7 +86,8 @@ func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 	if g.err != nil {
 		return &Node{ID: -1}
 	}
-	n := &Node{ID: len(g.nodes), Name: name, Op: op, In: slices.Clone(in), DType: g.Float}
+	in = g.autocast(op, in)
+	n := &Node{ID: len(g.nodes), Name: name, Op: op, In: slices.Clone(in), DType: g.resultType(op, in)}
 	if err := g.nameNode(n, attr); err != nil {
 		return g.fail("%w", err)
 	}
@@ -90,12 +98,12 @@ func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 	}
 	sp := g.ops[op]
 	n.Attr = canonical(op, attr)
-	err := sp.checkInputs(g.Float, in)
+	err := sp.checkInputs(g, in)
 	if err == nil {
 		n.Shape, err = sp.infer(op, in, &n.Attr)
 	}
 	if err == nil {
-		err = checkSize(n.Shape)
+		err = shape.CheckSize(n.Shape)
 	}
 	if err == nil {
 		err = checkAttr(&n.Attr)
@@ -106,7 +114,7 @@ func (g *Graph) add(name string, op Op, attr Attr, in ...*Node) *Node {
 	if err != nil {
 		return g.fail("node %q: %s: %w", n.Name, describe(op, in), err)
 	}
-	if op == Input && n.Attr.Part.isIndex() || op == ArgMax {
+	if op == Input && n.Attr.Part.isIndex() {
 		n.DType = tensor.I64
 	}
 	g.nodes = append(g.nodes, n)
@@ -149,24 +157,6 @@ func describe(op Op, in []*Node) string {
 		parts[i] = x.Name + " " + x.Shape.String()
 	}
 	return string(op) + "(" + strings.Join(parts, ", ") + ")"
-}
-
-// checkSize refuses dims below 1 and sizes that could overflow.
-func checkSize(s tensor.Shape) error {
-	n := 1
-	for _, d := range s {
-		if d == tensor.Dynamic {
-			continue
-		}
-		if d < 1 {
-			return fmt.Errorf("shape %v has a dim below 1", s)
-		}
-		if d > MaxElems/n {
-			return fmt.Errorf("shape %v has more than %d elements", s, MaxElems)
-		}
-		n *= d
-	}
-	return nil
 }
 
 // checkAttr refuses numbers that are not finite and unknown distributions.
@@ -217,27 +207,12 @@ func (g *Graph) checkReads(n *Node) error {
 	return nil
 }
 
-// checkName accepts names of letters, digits and _ . - that start with a
-// letter or _. The slash is kept for what Train adds (w/m is slot m of w).
-func checkName(s string) error {
-	for i, r := range s {
-		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-		if !letter && (i == 0 || r != '.' && r != '-' && (r < '0' || r > '9')) {
-			return fmt.Errorf("name %q: want letters, digits, _ . or -, a letter or _ first", s)
-		}
-	}
-	if s == "" {
-		return fmt.Errorf("the name is empty")
-	}
-	return nil
-}
-
 // Named gives a computed node a name of the caller's and returns it.
 func (g *Graph) Named(name string, n *Node) *Node {
 	if g.err != nil {
 		return n
 	}
-	if err := checkName(name); err != nil {
+	if err := line.CheckName(name); err != nil {
 		return g.fail("%w", err)
 	}
 	if !g.owns(n) || n.IsSource() {

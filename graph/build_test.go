@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/text"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 )
@@ -324,7 +325,7 @@ func TestTrainAnyGraph(t *testing.T) {
 		g, m := randomGraph(t)
 		s, err := graph.Train(g, m, randomRule(t))
 		if err != nil {
-			t.Fatalf("%v\n%s", err, graph.Format(g))
+			t.Fatalf("%v\n%s", err, text.Format(g))
 		}
 		if len(s.Params) != 3 || len(s.Forward) != 3 {
 			t.Fatalf("%d parameters, %d forward segments, want 3", len(s.Params), len(s.Forward))
@@ -338,9 +339,9 @@ func TestTrainAnyGraph(t *testing.T) {
 				t.Errorf("the gradient of %v is %v", p.Var, p.Grad)
 			}
 		}
-		back, err := graph.Parse(graph.Format(g))
+		back, err := text.Parse(text.Format(g))
 		if err != nil {
-			t.Fatalf("%v\n%s", err, graph.Format(g))
+			t.Fatalf("%v\n%s", err, text.Format(g))
 		}
 		for i, n := range g.Nodes() {
 			b := back.Nodes()[i]

@@ -33,7 +33,7 @@ func (s Segment) Check() error {
 			}
 		}
 		known[n], made[n] = true, true
-		if n.Op == Update || n.Op == UpdateRows {
+		if isUpdate(n.Op) {
 			updates = true
 		}
 	}
@@ -72,6 +72,9 @@ func (s *Step) Check() error {
 	order = append(order, s.Forward...)
 	for _, p := range s.Params {
 		order = append(order, p.Update)
+	}
+	if s.Scaling != nil {
+		order = append(order, s.Scaling.Update)
 	}
 	for _, i := range order {
 		for _, n := range s.Segments[i].In {

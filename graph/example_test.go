@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/text"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 )
@@ -18,7 +19,7 @@ func Example() {
 		Task: graph.Regression, Predict: p, Label: y,
 		Loss: g.Named("loss", g.SquaredLoss(p, y)), Weight: g.Named("weight", g.Count(y)),
 	}
-	fmt.Print(graph.Format(g))
+	fmt.Print(text.Format(g))
 
 	step, err := graph.Train(g, m, optim.Rule{Kind: optim.SGD, LR: .1})
 	if err != nil {

@@ -116,7 +116,7 @@ func (g *Graph) Dropout(x *Node, rate float64, seed uint64) *Node {
 		return x
 	}
 	index := g.Index()
-	name := string(Dropout) + "." + strconv.Itoa(len(g.nodes))
+	name := string(Dropout) + "." + strconv.Itoa(len(g.nodes)-len(g.casts)) // alike in all types
 	return g.Apply(Dropout, Attr{Rate: rate, Seed: random.Stream(seed, name)}, x, index)
 }
 

@@ -24,6 +24,7 @@ func gradients() map[Op]gradFunc {
 		Exp:     func(g *Graph, n, dy *Node, _ int) *Node { return g.Mul(dy, n) },
 		Log:     ofInput(LogGrad),
 		Square:  ofInput(SquareGrad),
+		Cast:    func(g *Graph, _, dy *Node, _ int) *Node { return g.cast(dy) },
 		Sqrt:    func(g *Graph, n, dy *Node, _ int) *Node { return g.Scale(g.Div(dy, n), .5) },
 		Rsqrt: func(g *Graph, n, dy *Node, _ int) *Node {
 			return g.Scale(g.Mul(dy, g.Mul(n, g.Square(n))), -.5)

@@ -10,7 +10,8 @@ import (
 type Gradient struct {
 	// Of is the Variable or Table.
 	Of *Node
-	// Grad is the node of the gradient: the variable's shape, or [K D]. No other
+	// Grad is the node of the gradient: the variable's shape, or [K D]. In a graph of mixed
+	// precision that of a variable is of the low type, and that of a table f32. No other
 	// node reads it and no two parameters share it, so that a plan may sum over
 	// ranks in place.
 	Grad *Node
@@ -40,13 +41,13 @@ func Differentiate(g *Graph, loss *Node) ([]Gradient, error) {
 	for id := len(b.need) - 1; id >= 0 && g.err == nil; id-- {
 		n := g.nodes[id]
 		if n == loss && b.need[id] {
-			b.give(n, g.Const(1))
+			b.give(n, g.seed())
 		}
 		dy := b.grad[n]
 		switch {
 		case n.Op == Variable && !n.Attr.Frozen || n.Op == Table:
 			all = append(all, Gradient{Of: n})
-		case dy == nil || n.Op == GatherRows || !b.need[id]:
+		case dy == nil || n.Op == GatherRows || !b.need[id] || isLowParam(n):
 		case b.rules[n.Op] == nil:
 			g.fail("node %q: %s has no gradient", n.Name, describe(n.Op, n.In))
 		default:
@@ -83,7 +84,7 @@ func cuts(op Op) bool {
 }
 
 // isParam reports whether the gradient of n is the gradient of a parameter.
-func isParam(n *Node) bool { return n.Op == Variable || n.Op == GatherRows }
+func isParam(n *Node) bool { return n.Op == Variable || n.Op == GatherRows || isLowParam(n) }
 
 // visit hands the gradient of n to its inputs, to parameters first, since a
 // plan may send their gradients off while the rest is computed.
@@ -125,6 +126,8 @@ func (b *backward) collect(all []Gradient, loss *Node) ([]Gradient, error) {
 		if at.Op == Table {
 			at = b.g.rows[at]
 			all[i].Rows = at
+		} else if low := b.g.casts[at]; low != nil {
+			at = low
 		}
 		all[i].Grad = b.grad[at]
 		if all[i].Grad == nil {

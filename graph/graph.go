@@ -54,6 +54,8 @@ type Attr struct {
 	Init           Init         // Variable, Table
 	Frozen         bool         // Variable: keeps its value, has no gradient
 	Rule           optim.Rule   // Update, UpdateRows
+	Every          int          // UpdateScale: the steps after which the scale doubles
+	Low            tensor.DType // Round: whose values the result has
 }
 
 // Part says which tensor of a batch's column an Input is.
@@ -103,12 +105,18 @@ type Init struct {
 
 // Graph is an append-only list of nodes in topological order.
 type Graph struct {
-	// Float is the type of every float value, F32 or F64.
-	Float  tensor.DType
+	// Float is the type of every float value, F32 or F64, but for those that a graph of
+	// mixed precision has in the type Low: BF16, F16 or, for others, Invalid.
+	Float, Low tensor.DType
+	// LossScale is what Train makes of it in F16. A caller may change it before.
+	LossScale optim.LossScale
+
 	nodes  []*Node
 	byName map[string]*Node
 	ops    map[Op]spec
 	rows   map[*Node]*Node // the GatherRows node of each table
+	casts  map[*Node]*Node // the Cast of each node that has one
+	scale  *Node           // what the gradient of the loss begins with; nil: 1
 	total  *Node
 	err    error // the first mistake; sticky
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gangline/gangline/graph/internal/line"
+	"github.com/gangline/gangline/graph/shape"
 	"github.com/gangline/gangline/tensor"
 )
 
 // spec is what the graph must know of an operator.
 type spec struct {
 	// sig is one letter an input: f float, i i64, a any, v Variable, t Table,
-	// k Input of part Keys, T Total, s SlotVar. A last * stands for any number
+	// k Input of part Keys, T Total, s SlotVar, g a float of 16 bits or not. A last * stands for any number
 	// of the letter before it, + for at least one.
 	sig string
 	// settle brings the settings into their one canonical form and refuses those
@@ -32,7 +34,7 @@ func specs() map[Op]spec {
 		LayerNormGrad: {"fff", settleEps}, RMSNormGrad: {"fff", settleEps},
 		LayerNormGainGrad: {"ff", settleEps}, RMSNormGainGrad: {"ff", settleEps},
 		Conv2D: {"ff", settleStride}, MaxPool2D: {"f", settleStride}, AvgPool2D: {"f", settleStride},
-		Update: {"vfTs*", settleRule}, UpdateRows: {"tkfTs*", settleRule},
+		Update: {"vgTs*", settleRule}, UpdateRows: {"tkfTs*", settleRule}, UpdateScale: {"vsT", settleEvery}, Cast: {"g", nil},
 	}
 	for sig, ops := range map[string][]Op{
 		"f": {
@@ -86,20 +88,26 @@ func expand(sig string, n int) string {
 }
 
 // checkInputs compares the inputs with the signature.
-func (sp spec) checkInputs(float tensor.DType, in []*Node) error {
+func (sp spec) checkInputs(g *Graph, in []*Node) error {
 	sig := expand(sp.sig, len(in))
 	if len(sig) != len(in) {
 		return fmt.Errorf("has %d inputs, want %d", len(in), len(sig))
 	}
+	float := g.Float
+	if slices.ContainsFunc(in, func(n *Node) bool { return n.DType == g.Low }) {
+		float = g.Low // of all inputs: what was not was cast
+	}
 	for i, n := range in {
-		want, ok := "", true
+		want, ok, value := "", true, n.Op != Table && n.Op != SlotVar && n.Op != Total
 		switch sig[i] {
 		case 'f':
-			want, ok = float.String(), n.DType == float && n.Op != Table && n.Op != SlotVar && n.Op != Total
+			want, ok = float.String(), n.DType == float && value
+		case 'g':
+			want, ok = "a float", n.DType != tensor.I64 && value
 		case 'i':
 			want, ok = "i64", n.DType == tensor.I64
 		case 'a':
-			want, ok = "any value", n.Op != Table && n.Op != SlotVar && n.Op != Total
+			want, ok = "any value", value
 		case 'v':
 			want, ok = "a variable", n.Op == Variable
 		case 't':
@@ -136,7 +144,7 @@ func settleInput(_ []*Node, a *Attr) error {
 	default:
 		return fmt.Errorf("column %q: unknown part %q", a.Column, a.Part)
 	}
-	return checkName(a.Column)
+	return line.CheckName(a.Column)
 }
 
 func settleState(_ []*Node, a *Attr) error {
@@ -190,7 +198,7 @@ func settleSlice(in []*Node, a *Attr) error {
 }
 
 func settleReshape(in []*Node, a *Attr) (err error) {
-	if err := checkSize(a.Shape); err != nil {
+	if err := shape.CheckSize(a.Shape); err != nil {
 		return err
 	}
 	a.Shape, err = ResultShape(tensor.Shape{}, Reshape, a, []tensor.Shape{in[0].Shape})
@@ -225,6 +233,13 @@ func settleRate(_ []*Node, a *Attr) error {
 func settleStride(_ []*Node, a *Attr) error {
 	if a.Stride == 0 {
 		a.Stride = max(1, a.Window)
+	}
+	return nil
+}
+
+func settleEvery(_ []*Node, a *Attr) error {
+	if a.Every < 1 {
+		return fmt.Errorf("doubles after %d steps, want 1 or more", a.Every)
 	}
 	return nil
 }

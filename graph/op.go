@@ -18,7 +18,8 @@ const (
 	// Const is Attr.Value in shape Attr.Shape (static).
 	Const Op = "const"
 	// Total is a scalar that the plan provides before an update: the weight of
-	// the whole step, summed over all ranks. 0 means: skip the step.
+	// the whole step, summed over all ranks, times the loss scale where there is one. 0
+	// means: skip the step; -0 that it was skipped for gradients that are not finite.
 	Total Op = "total"
 )
 
@@ -68,6 +69,12 @@ const (
 	Softplus Op = "softplus"
 	// Float is an i64 value as floats.
 	Float Op = "float"
+	// Cast is a value of a graph of mixed precision in its other type: of f32 rounded to
+	// the nearest of 16 bits, ties to even, or of 16 bits as f32, exactly.
+	Cast Op = "cast"
+	// Round is f32 to the nearest value of Attr.Low, as f32. No graph has it: programs
+	// do, which compute in f32 what a graph has in 16 bits.
+	Round Op = "round"
 	// Softmax is over the last dim.
 	Softmax Op = "softmax"
 	// LayerNorm is (x [.. C], gain [C], bias [C]): over the last dim,
@@ -209,4 +216,7 @@ const (
 	// UpdateRows is (table, keys i64 [K] ascending and distinct, gradient sum
 	// [K D], total, slots...): the same for the rows named by the keys.
 	UpdateRows Op = "updaterows"
+	// UpdateScale is (scale, good, total), all scalars: adapts the scale of the loss in
+	// place, as Step.Scaling says.
+	UpdateScale Op = "updatescale"
 )

@@ -17,7 +17,7 @@ func ResultShape(dst tensor.Shape, op Op, a *Attr, in []tensor.Shape) (tensor.Sh
 		return shape.Broadcast(dst, in[0], in[1])
 	case Where:
 		return shape.Broadcast(dst, in[0], in[1], in[2])
-	case Scale, Relu, Sigmoid, Tanh, Exp, Log, Square, Sqrt, Rsqrt, LeakyRelu, Gelu, Silu, Softplus, Float:
+	case Scale, Relu, Sigmoid, Tanh, Exp, Log, Square, Sqrt, Rsqrt, LeakyRelu, Gelu, Silu, Softplus, Float, Cast, Round:
 		return append(dst, in[0]...), nil
 	case Softmax:
 		return shape.Vectors(dst, in[0])
@@ -108,6 +108,8 @@ func gradShape(dst tensor.Shape, op Op, a *Attr, in []tensor.Shape) (tensor.Shap
 		return shape.LossGrad(dst, in[0], in[1], in[2], false)
 	case SoftmaxLossGrad:
 		return shape.LossGrad(dst, in[0], in[1], in[2], true)
+	case UpdateScale:
+		return shape.Same(dst, in[0], in[1])
 	case Update:
 		return shape.Update(dst, in[0], in[1], in[2], in[3:]...)
 	case UpdateRows:

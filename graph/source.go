@@ -1,6 +1,9 @@
 package graph
 
-import "github.com/gangline/gangline/tensor"
+import (
+	"github.com/gangline/gangline/graph/internal/line"
+	"github.com/gangline/gangline/tensor"
+)
 
 // isIndex reports whether the part holds i64 rather than floats.
 func (p Part) isIndex() bool {
@@ -17,7 +20,7 @@ func inputName(column string, p Part) string {
 
 // source appends a source under a name that the caller chose.
 func (g *Graph) source(name string, op Op, attr Attr) *Node {
-	if err := checkName(name); err != nil {
+	if err := line.CheckName(name); err != nil {
 		return g.fail("%s: %w", op, err)
 	}
 	return g.add(name, op, attr)

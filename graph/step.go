@@ -77,4 +77,6 @@ type Step struct {
 	Eval int
 	// Total is the node of the step's total weight, an input of every update.
 	Total *Node
+	// Scaling is the scale of the loss in f16, nil where there is none.
+	Scaling *Scaling
 }

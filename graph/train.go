@@ -23,12 +23,14 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	if g.err != nil {
 		return nil, g.Err()
 	}
+	m = m.widened(g)
 	if err := m.check(g); err != nil {
 		return nil, err
 	}
 	if err := rule.Ready(); err != nil {
 		return nil, err
 	}
+	g.addScale()
 	grads, err := Differentiate(g, m.Loss)
 	if err != nil {
 		return nil, err
@@ -49,6 +51,7 @@ func Train(g *Graph, m Model, rule optim.Rule) (*Step, error) {
 	s.addGathers()
 	s.addForward()
 	s.addUpdates()
+	s.addScaling()
 	eval := segment("eval", s.cone(m.evalOut()), m.evalOut())
 	eval.Eval = true
 	s.Eval = s.add(eval)
@@ -181,8 +184,12 @@ func readBy(nodes []*Node, x *Node) bool {
 }
 
 // repeated reports whether a node is made again in every segment that reads it:
-// a constant or a shape, which costs less than passing it on.
-func repeated(n *Node) bool { return n.Op == Const || n.Op == Reshape }
+// a constant, a shape or the rounding of what is there anyway, which costs less than
+// passing it on.
+func repeated(n *Node) bool {
+	return n.Op == Const || n.Op == Reshape ||
+		n.Op == Cast && (n.In[0].IsSource() || n.In[0].Op == GatherRows || n.In[0].Op == Const)
+}
 
 // cone returns the nodes that out needs, in order of ID; it ends at sources and
 // at gathered rows, which a segment takes as inputs.

@@ -42,7 +42,8 @@ type Job struct {
 	// Optimizer is the update rule. A cosine schedule without steps of its own
 	// takes Steps.
 	Optimizer optim.Rule `yaml:"optimizer"`
-	// Precision is the type of parameters and gradients: f32 or f64.
+	// Precision is the type of parameters and gradients, f32 or f64; or that of values and
+	// gradients, bf16 or f16, beside parameters in f32.
 	Precision string `yaml:"precision"`
 	// Backend computes: native, or ref (the slow, obvious one).
 	Backend string `yaml:"backend"`

@@ -51,7 +51,7 @@ func (e Extensions) Values(path string) []string {
 	case "eval.metric":
 		return metric.Names()
 	case "precision":
-		return []string{"f32", "f64"}
+		return precisions()
 	case "backend":
 		return []string{"native", "ref"}
 	case "strategy.algorithm":

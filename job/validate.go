@@ -112,7 +112,7 @@ func (j *Job) Validate() error {
 		field, value string
 		known        []string
 	}{
-		{"precision", j.Precision, []string{"f32", "f64"}},
+		{"precision", j.Precision, precisions()},
 		{"backend", j.Backend, []string{"native", "ref"}},
 		{"strategy.kind", j.Strategy.Kind, j.Extensions.allStrategies()},
 		{"strategy.algorithm", j.Strategy.Algorithm, Algorithms()},
@@ -173,6 +173,11 @@ func (j *Job) validateStrategy() error {
 	if err := j.validateSlices(); err != nil {
 		return err
 	}
+	if j.Precision == "bf16" || j.Precision == "f16" {
+		if s.Kind != "serial" && s.Kind != "allreduce" {
+			return &FieldError{"precision", fmt.Sprintf("%s is for strategy.kind serial and allreduce: set one of these, or precision f32", j.Precision)}
+		}
+	}
 	return j.validateHosts()
 }
 
@@ -190,6 +195,8 @@ func (j *Job) validateSlices() error {
 		return &FieldError{"slices", fmt.Sprintf("%d are fewer than %d workers: set %d or more, the same for all runs that should be equal", j.Slices, s.Workers, s.Workers)}
 	case j.MicroBatches > 1:
 		return &FieldError{"micro_batches", fmt.Sprintf("is %d, and a reproducible step is computed slice by slice: set micro_batches 1, and more slices for less memory", j.MicroBatches)}
+	case j.Precision == "bf16" || j.Precision == "f16":
+		return &FieldError{"precision", fmt.Sprintf("a reproducible step adds up slices in f32 or f64, not in %s: set precision f32, or reproducible false", j.Precision)}
 	case s.Compression.Kind != CompressNone:
 		return &FieldError{"strategy.compression.kind", fmt.Sprintf("what %s loses depends on the number of workers: set none, or reproducible false", s.Compression.Kind)}
 	case s.Algorithm != AlgorithmAuto:
@@ -197,6 +204,9 @@ func (j *Job) validateSlices() error {
 	}
 	return nil
 }
+
+// precisions are the types of values and gradients.
+func precisions() []string { return []string{"f32", "f64", "bf16", "f16"} }
 
 // validateHosts checks that every worker is on one host.
 func (j *Job) validateHosts() error {

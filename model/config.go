@@ -67,7 +67,8 @@ type Config struct {
 	Table bool
 	// Seed decides all initial values.
 	Seed uint64
-	// Float is the type of all parameters: tensor.F32 or tensor.F64.
+	// Float is the type of all parameters, tensor.F32 or tensor.F64; or tensor.BF16 or
+	// tensor.F16 for parameters of F32 and values and gradients of that type.
 	Float tensor.DType
 }
 
@@ -116,8 +117,8 @@ func (c Config) Validate() error {
 	if c.Classes < 2 && (c.Kind == "softmax" || c.Classes != 0) {
 		bad("classes", "is %d, want at least 2", c.Classes)
 	}
-	if !c.Float.IsFloat() {
-		bad("float", "is %v, want f32 or f64", c.Float)
+	if !c.Float.IsFloat() && !c.Float.IsHalf() {
+		bad("float", "is %v, want f32, f64, bf16 or f16", c.Float)
 	}
 	errs = append(errs, c.checkInputs(k.cols)...)
 	if len(errs) == 0 && c.Kind == "cnn" {

@@ -24,8 +24,8 @@ type Custom struct {
 // Build makes the graph. Mistakes made in building it, inputs that no
 // model could have, and another task than was promised are errors.
 func (m *Custom) Build(c Config) (*graph.Graph, graph.Model, error) {
-	if !c.Float.IsFloat() {
-		return nil, graph.Model{}, fmt.Errorf("model: float: is %v, want f32 or f64", c.Float)
+	if !c.Float.IsFloat() && !c.Float.IsHalf() {
+		return nil, graph.Model{}, fmt.Errorf("model: float: is %v, want f32, f64, bf16 or f16", c.Float)
 	}
 	if c.Label == "" {
 		c.Label = "label"

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/text"
 	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
@@ -120,7 +121,7 @@ func TestModels(t *testing.T) {
 				if diff := cmp.Diff(c.params, params(s)); diff != "" {
 					t.Error(diff)
 				}
-				if back, err := graph.Parse(graph.Format(g)); err != nil || graph.Format(back) != graph.Format(g) {
+				if back, err := text.Parse(text.Format(g)); err != nil || text.Format(back) != text.Format(g) {
 					t.Errorf("the text form does not come back: %v", err)
 				}
 			})
@@ -177,7 +178,7 @@ label = input column=label part=dense -> f32 [?]
 loss = logisticloss logit label -> f32 []
 weight = count label -> f32 []
 `
-	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(graph.Format(g), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(text.Format(g), "\n")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -32,7 +32,20 @@ func New(step *graph.Step) State {
 			s[slot.Name] = t
 		}
 	}
+	for _, n := range scaling(step) {
+		t := tensor.New(n.DType, n.Shape...)
+		FillInit(t, n, 0)
+		s[n.Name] = t
+	}
 	return s
+}
+
+// scaling lists the loss scale and its slot, if there is one.
+func scaling(step *graph.Step) []*graph.Node {
+	if s := step.Scaling; s != nil {
+		return []*graph.Node{s.Var, s.Good}
+	}
+	return nil
 }
 
 // FillInit writes initial values of a variable or slot, from element lo on.
@@ -77,6 +90,10 @@ func (s State) Pieces(step *graph.Step) []checkpoint.Piece {
 			t := s[n.Name]
 			pieces = append(pieces, checkpoint.Piece{Name: n.Name, Shape: n.Shape, Lo: 0, Hi: t.Elems(), Data: t})
 		}
+	}
+	for _, n := range scaling(step) {
+		t := s[n.Name]
+		pieces = append(pieces, checkpoint.Piece{Name: n.Name, Shape: n.Shape, Lo: 0, Hi: t.Elems(), Data: t})
 	}
 	return pieces
 }

@@ -53,11 +53,13 @@ const (
 	// parameter is the State of the gradient. Done says what the task waits for.
 	Push
 	// Add sums In into Out[0] (micro-batches), each times its factor if there are
-	// Factors. With two Out, (keys, rows) of a table, In is such pairs, and rows of
+	// Factors; 16-bit floats add up in float32, and one of them or a float32 may be Out.
+	// With two Out, (keys, rows) of a table, In is such pairs, and rows of
 	// equal keys are summed in their order.
 	Add
 	// Commit ends a synchronous step over Group: In is (weight, loss, gradients
-	// to be checked for finiteness...), Out is (total weight, total loss). If
+	// to be checked for finiteness..., and the loss scale where there is one), Out is
+	// (total weight, total loss), the weight multiplied by the scale. If
 	// any rank's values are not finite, the total weight is 0 on all ranks and
 	// the step changes nothing anywhere. It decides for the stores too: what was
 	// pushed in the step is applied, or dropped, when the Commit ends.

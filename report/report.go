@@ -62,6 +62,8 @@ type Summary struct {
 	Examples int64 `json:"examples"`
 	Resumed  int64 `json:"resumed_from_step,omitempty"`
 	Skipped  int64 `json:"steps_skipped"`
+	// LossScale is what became of the scale of the loss, with precision f16.
+	LossScale *LossScale `json:"loss_scale,omitempty"`
 	// TrainRows are the rows of an epoch: those that are trained on, without what a
 	// split puts aside, a sample leaves out or a limit cuts off.
 	TrainRows int `json:"train_rows"`
@@ -85,6 +87,25 @@ type Summary struct {
 	// Curves are the course of the loss, of tests and of the learning rate over
 	// the steps of this run.
 	Curves []metric.Curve `json:"curves,omitempty"`
+}
+
+// LossScale is the course of what the loss is multiplied by before its gradients are
+// taken: each time that it halved, a step was skipped whose gradients were too large.
+type LossScale struct {
+	Last    float64 `json:"last"`
+	Halved  int64   `json:"halved"`
+	Doubled int64   `json:"doubled"`
+}
+
+// Note takes down the scale of the next step.
+func (l *LossScale) Note(scale float64) {
+	switch {
+	case scale < l.Last:
+		l.Halved++
+	case scale > l.Last:
+		l.Doubled++
+	}
+	l.Last = scale
 }
 
 // Best says which test of a run was the best.

@@ -26,7 +26,8 @@ type builder struct {
 	plan    *plan.Plan
 	tasks   []plan.Task
 	value   map[*graph.Node]int
-	parts   map[int]int                // of a dense gradient: its value in micro-batches but the first
+	parts   map[int]int                // of a dense gradient: its value in micro-batches that are added
+	wides   map[int]int                // of a dense gradient of 16 bits: the sum in float32 of micro-batches but the last
 	params  []int                      // the values of class Param
 	table   map[int]bool               // which of them are tables
 	sums    map[*graph.Param]gradient  // what to update from
@@ -69,7 +70,7 @@ func newBuilder(name string, step *graph.Step, c Cluster, tag uint32) *builder {
 	b := &builder{
 		step: step, c: c, tag: tag,
 		plan:  &plan.Plan{Name: name, Window: window},
-		value: make(map[*graph.Node]int), parts: make(map[int]int), table: make(map[int]bool),
+		value: make(map[*graph.Node]int), parts: make(map[int]int), wides: make(map[int]int), table: make(map[int]bool),
 		sums: make(map[*graph.Param]gradient), roles: make(map[*graph.Node]plan.Value),
 		wrote: make(map[int][]int), read: make(map[int][]int),
 		sliced: sliced{levels: make(map[[2]int]int), totals: make(map[*graph.Param]gradient)},
@@ -116,6 +117,10 @@ func (b *builder) states() {
 		role(p.Grad, plan.Grad, s)
 		role(p.Keys, plan.Key, s)
 		role(p.Rows, plan.Act, s)
+	}
+	if scaling := b.step.Scaling; scaling != nil {
+		role(scaling.Good, plan.Slot, param(scaling.Var))
+		b.node(scaling.Good)
 	}
 	for _, seg := range b.step.Segments {
 		for _, n := range seg.In {
@@ -165,7 +170,7 @@ func (b *builder) of(n *graph.Node, micro int) plan.Ref {
 		return plan.Ref{Value: v}
 	case b.c.Slices > 0:
 		return b.ofSlice(n, b.part.Lo+micro)
-	case class == plan.Grad && micro > 0 && b.plan.Values[v].Shape.Static():
+	case class == plan.Grad && b.plan.Values[v].Shape.Static() && (micro > 0 || b.micros() > 1 && n.DType.IsHalf()):
 		if _, ok := b.parts[v]; !ok {
 			b.parts[v] = b.like(n.Name+".part", v, b.plan.Values[v].State)
 		}

@@ -18,6 +18,9 @@ func PS(step *graph.Step, c Cluster) (*plan.Program, error) {
 	if c.Slices > 0 {
 		return nil, fmt.Errorf("strategy ps: steps in slices are for serial and allreduce: servers sum by worker")
 	}
+	if t := step.Graph.Type(); t.IsHalf() {
+		return nil, fmt.Errorf("strategy ps: the graph is in %v, and servers take gradients of f32 and f64: want serial or allreduce", t)
+	}
 	for i := range step.Params {
 		if err := step.Params[i].Rule.Separable(); err != nil {
 			return nil, fmt.Errorf("strategy ps: %s: %w", step.Params[i].Var.Name, err)

@@ -37,6 +37,8 @@ func inSlices(step *graph.Step, c Cluster) (*plan.Program, error) {
 	switch {
 	case c.Slices < c.Workers || c.Slices > plan.MaxSlices:
 		return nil, fmt.Errorf("%d slices for %d workers: want as many as workers at least, and at most %d", c.Slices, c.Workers, plan.MaxSlices)
+	case step.Graph.Type().IsHalf():
+		return nil, fmt.Errorf("the graph is in %v: slices add up in f32 or f64", step.Graph.Type())
 	case c.Micro > 1:
 		return nil, fmt.Errorf("slices are computed one by one: they leave no use for %d micro-batches", c.Micro)
 	}

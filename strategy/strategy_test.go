@@ -286,3 +286,57 @@ func TestByNameSpelling(t *testing.T) {
 		}
 	}
 }
+
+// halves is of mixed precision, with a loss scale: dense parameters and a table.
+func halves(t testing.TB) *graph.Step {
+	c := model.Config{Kind: "ctr", Hidden: []int{4}, Dim: 2, Float: tensor.F16, Inputs: []model.Column{{Name: "x", Dim: 3}, {Name: "item", Ragged: true, Dim: 30, PerRow: 1}}}
+	g, m, err := model.Build(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := graph.Train(g, m, optim.Rule{Kind: optim.Adam, LR: .1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return step
+}
+
+// Plans of mixed precision are proved, with and without micro-batches: the loss scale is
+// a state that the forward segments and the commit read and a segment changes after it.
+// Dense gradients are of 16 bits where they are sent, and f32 where micro-batches are
+// added up. Servers refuse them.
+func TestMixedPlansAreProved(t *testing.T) {
+	step := halves(t)
+	for _, kind := range []string{"serial", "allreduce"} {
+		build, err := strategy.ByName(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range clusters(kind) {
+			program, err := build(step, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, p := range program.Plans {
+				if err := check.Plan(p); err != nil {
+					t.Errorf("%s %s %+v: %v", kind, name, c, err)
+				}
+			}
+			for _, v := range program.Plans[strategy.StepPlan].Values {
+				want := tensor.F16
+				if v.State >= 0 && len(v.Shape) == 2 && !v.Shape.Static() || strings.HasSuffix(v.Name, ".wide") {
+					want = tensor.F32 // of the table
+				}
+				if v.Class == plan.Grad && v.DType != want {
+					t.Errorf("%s %+v: gradient %s %v is %v, want %v", kind, c, v.Name, v.Shape, v.DType, want)
+				}
+				if (v.Class == plan.Param || v.Class == plan.Slot) && v.DType != tensor.F32 {
+					t.Errorf("%s: state %s is %v", kind, v.Name, v.DType)
+				}
+			}
+		}
+	}
+	if _, err := strategy.PS(step, strategy.Cluster{Workers: 1, Servers: 1}); err == nil || !strings.Contains(err.Error(), "f16") {
+		t.Errorf("ps: %v", err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/tensor"
 )
 
 // Inputs returns the parts of a batch that a plan feeds, in the order of the
@@ -92,7 +93,11 @@ func (b *builder) forward(send func(made []*graph.Param)) {
 				if !slices.Contains(out, p.Grad) {
 					continue
 				}
-				if micro > 0 && !p.IsTable() {
+				switch {
+				case p.IsTable():
+				case last > 0 && p.Grad.DType.IsHalf():
+					b.addWide(p.Grad, micro)
+				case micro > 0:
 					b.addTo(p.Grad, micro)
 				}
 				if micro == last {
@@ -114,6 +119,29 @@ func (b *builder) addTo(n *graph.Node, micro int) {
 		Kind: plan.Add, Name: n.Name, Lane: plan.Lane{Kind: plan.Device},
 		In: []plan.Ref{sum, b.of(n, micro)}, Out: []plan.Ref{sum},
 	})
+}
+
+// addWide is addTo for gradients of 16 bits, all in values of their own: they are added
+// up in float32, and with the last rounded to what is sent.
+func (b *builder) addWide(n *graph.Node, micro int) {
+	grad := b.node(n)
+	wide, ok := b.wides[grad]
+	if !ok {
+		wide = b.like(n.Name+".wide", grad, b.plan.Values[grad].State)
+		b.plan.Values[wide].DType = tensor.F32
+		b.wides[grad] = wide
+	}
+	t := plan.Task{
+		Kind: plan.Add, Name: n.Name, Lane: plan.Lane{Kind: plan.Device},
+		In: []plan.Ref{{Value: wide}, b.of(n, micro)}, Out: refs(wide),
+	}
+	switch micro {
+	case 0:
+		t.In = t.In[1:]
+	case b.micros() - 1:
+		t.Out = refs(grad)
+	}
+	b.add(t)
 }
 
 // complete notes where the gradient of a parameter is when all micro-batches have
@@ -152,6 +180,9 @@ func (b *builder) commitBy(lane plan.Lane, after ...int) int {
 	for i := range b.step.Params {
 		t.In = append(t.In, refs(b.sums[&b.step.Params[i]].sum)...)
 	}
+	if s := b.step.Scaling; s != nil {
+		t.In = append(t.In, refs(b.node(s.Var))...)
+	}
 	t.Out = refs(b.node(b.step.Total), b.like("loss.total", loss, plan.NoState))
 	return b.add(t, after...)
 }
@@ -169,6 +200,9 @@ func (b *builder) update() {
 			}
 			return b.of(n, 0)
 		})
+	}
+	if s := b.step.Scaling; s != nil {
+		b.compute(s.Update, 0)
 	}
 }
 

@@ -14,8 +14,8 @@ const (
 	I32
 	I64
 	// BF16 and F16 are 16-bit floats, the upper half of an f32 and IEEE 754 binary16:
-	// values that collectives carry and add. No graph computes in them, and no Go
-	// type stands for them: a tensor of them is read as Bytes.
+	// values and gradients of graphs of mixed precision, which collectives carry and
+	// add. No Go type stands for them: a tensor of them is read as Halves or Bytes.
 	BF16
 	F16
 )
@@ -43,9 +43,11 @@ func (d DType) Size() int {
 	return 0
 }
 
-// IsFloat reports whether the type carries gradients of a graph: the 16-bit floats
-// do not.
+// IsFloat reports whether the type is one of parameters: the 16-bit floats are not.
 func (d DType) IsFloat() bool { return d == F32 || d == F64 }
+
+// IsHalf reports whether the type is a 16-bit float.
+func (d DType) IsHalf() bool { return d == BF16 || d == F16 }
 
 // String returns the name used in plans, graphs and checkpoints: f32, f64, i32, i64, bf16,
 // f16.

@@ -97,6 +97,14 @@ func (t *Tensor) F64() []float64 { return Data[float64](t) }
 // I64 returns the elements of an i64 tensor.
 func (t *Tensor) I64() []int64 { return Data[int64](t) }
 
+// Halves returns the elements of a tensor of 16-bit floats as their bits.
+func (t *Tensor) Halves() []uint16 {
+	if !t.dtype.IsHalf() {
+		panic(fmt.Sprintf("tensor: read 16-bit floats of a %v tensor", t.dtype))
+	}
+	return unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(t.mem))), t.elems)
+}
+
 // Resize sets the shape. The memory is kept if it is large enough, and grown
 // by half again otherwise; the elements are undefined after a change of size.
 // It panics on a dynamic dim.

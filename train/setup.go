@@ -45,6 +45,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 	if err != nil {
 		return nil, &job.FieldError{Field: "model", Fix: err.Error()}
 	}
+	g.LossScale = g.LossScale.ForBatch(terms(&j, m.Task, columns))
 	step, err := graph.Train(g, m, j.Optimizer.Scaled(j.Batch))
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w", j.Model.Kind, err)

@@ -309,6 +309,7 @@ func (w *worker) mainReport(state params.State, trainLoss *float64) (m *report.M
 		m.Objective = metric.Finite(*trainLoss + w.setup.Job.Optimizer.Penalty()/2*state.SquareNorm(w.setup.Step))
 	}
 	m.Checkpoint, m.Best = w.saved, w.best()
+	w.lastScale(m.LossScale)
 	m.Curves = w.curves.All(w.setup.Job.Optimizer.Scaled(w.setup.Job.Batch))
 	if m.Seconds > 0 {
 		m.ExamplesPerSecond = float64(m.Examples) / m.Seconds
@@ -358,6 +359,9 @@ func (w *worker) onStep(step int64, r exec.Result) {
 		w.skipped-- // no row counts, which says nothing of the steps around it
 		w.main.Skipped++
 		w.cfg.Logger.Warn("step skipped: the weights of its rows are 0", "step", step)
+	} else if w.rescales(step, r) {
+		w.skipped-- // which ends at the least scale
+		w.main.Skipped++
 	} else if r.Skipped {
 		w.main.Skipped++
 		w.cfg.Logger.Warn("step skipped: values are not finite", "step", step, "ranks", r.Faulty)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/gangline/gangline/internal/half"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -113,9 +114,9 @@ func scaling(d tensor.DType, factor float64) loop {
 	case tensor.F64:
 		return aligned(each(func(a, _ float64) float64 { return a * factor }))
 	case tensor.BF16:
-		return aligned(each(func(a, _ uint16) uint16 { return toBF16(fromBF16(a) * f) }))
+		return aligned(each(func(a, _ uint16) uint16 { return half.ToBF16(half.FromBF16(a) * f) }))
 	case tensor.F16:
-		return aligned(each(func(a, _ uint16) uint16 { return toF16(fromF16(a) * f) }))
+		return aligned(each(func(a, _ uint16) uint16 { return half.ToF16(half.FromF16(a) * f) }))
 	case tensor.I32, tensor.I64, tensor.Invalid:
 	}
 	return nil
@@ -136,9 +137,9 @@ func portable(op Op, d tensor.DType) loop {
 	case tensor.I64:
 		return pick(op, sums[int64], products[int64], least[int64], greatest[int64])
 	case tensor.BF16:
-		return aligned(halves(fromBF16, toBF16, op))
+		return aligned(halves(half.FromBF16, half.ToBF16, op))
 	case tensor.F16:
-		return aligned(halves(fromF16, toF16, op))
+		return aligned(halves(half.FromF16, half.ToF16, op))
 	case tensor.Invalid:
 	}
 	return nil

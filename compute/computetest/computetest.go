@@ -15,12 +15,13 @@ import (
 
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/computetest/gradtest"
+	"github.com/gangline/gangline/compute/ref"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/tensor"
 )
 
 // Run runs the whole suite for each of the dtypes. Gradients are compared with
-// differences only if F64 is among them.
+// differences only if F64 is among them; with F32 come graphs of mixed precision.
 func Run(t *testing.T, b compute.Backend, dtypes ...tensor.DType) {
 	t.Helper()
 	for _, d := range dtypes {
@@ -36,6 +37,10 @@ func Run(t *testing.T, b compute.Backend, dtypes ...tensor.DType) {
 			t.Run("learn", func(t *testing.T) { learn(t, b, d) })
 			if d == tensor.F64 {
 				t.Run("gradients", func(t *testing.T) { gradtest.Run(t, b) })
+				return
+			}
+			for _, low := range []tensor.DType{tensor.BF16, tensor.F16} {
+				t.Run(low.String(), func(t *testing.T) { gradtest.RunHalves(t, b, ref.New(), low) })
 			}
 		})
 	}

@@ -10,7 +10,10 @@ import (
 
 // TestEveryOperatorHasACase proves that no operator is left out of the suite.
 func TestEveryOperatorHasACase(t *testing.T) {
-	have := map[graph.Op]bool{graph.Update: true, graph.UpdateRows: true} // see updates
+	have := map[graph.Op]bool{
+		graph.Update: true, graph.UpdateRows: true, graph.UpdateScale: true, // see updates
+		graph.Cast: true, graph.Round: true, // see gradtest.RunHalves
+	}
 	for _, c := range allCases() {
 		have[c.op] = true
 	}

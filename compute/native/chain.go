@@ -2,7 +2,6 @@ package native
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native/internal/broadcast"
@@ -57,7 +56,7 @@ const lead source = 1 << 30
 
 // chain returns the kernel of a group of package fuse.
 func (b *builder[T]) chain(g compute.Group) compute.GroupKernel {
-	c := &chain[T]{b: b, to: homeOfFirst(g)}
+	c := &chain[T]{b: b, to: fuse.Home(g)}
 	c.team, c.body = b.team, func(_ *compute.Call, lo, hi, worker int) { c.run(lo, hi, worker) }
 	at := map[*graph.Node]source{}
 	for i, n := range g.Nodes {
@@ -78,22 +77,6 @@ func (b *builder[T]) chain(g compute.Group) compute.GroupKernel {
 		c.cost += l.cost
 	}
 	return c.compute
-}
-
-// homeOfFirst returns the number of the node whose memory holds the first value
-// of a group while links run: its own if it is kept, else that of the first kept
-// one that no link which still reads it stands behind.
-func homeOfFirst(g compute.Group) int {
-	if g.Kept[0] {
-		return 0
-	}
-	last := 0
-	for i, n := range g.Nodes {
-		if slices.Contains(n.In, g.Nodes[0]) {
-			last = i
-		}
-	}
-	return last + slices.Index(g.Kept[last:], true)
 }
 
 // compute is the kernel.

@@ -13,6 +13,8 @@ func (b *builder[T]) unary(n *graph.Node) *pointwise[T] {
 	switch n.Op {
 	case graph.Scale:
 		return b.one(1, func(out, x []T) { k.Scale(out, x, alpha) })
+	case graph.Round:
+		return b.one(1, k.Round(n.Attr.Low))
 	case graph.Relu:
 		return b.one(1, k.Relu)
 	case graph.LeakyRelu:

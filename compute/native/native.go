@@ -1,5 +1,5 @@
 // Package native is the fast backend: float32 and float64 on the processor,
-// with threads.
+// with threads; 16-bit floats are computed in float32 and rounded.
 //
 // The arithmetic is in internal/kernel, on plain slices: assembly where the
 // machine has AVX2 and FMA, portable Go elsewhere. Here every family of
@@ -74,7 +74,7 @@ func (b *Backend) Waiting(more int) { b.team.Waiting(more) }
 // Compile makes a program whose inner values share memory by lifetime.
 func (b *Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 	p, err := compute.Build(seg, compute.Options{
-		Reuse: true, InPlace: inPlace, Fuse: b.fuse, Fused: b.fused,
+		Reuse: true, InPlace: fuse.InPlace, Fuse: b.fuse, Fused: b.fused,
 		Kernel: func(n *graph.Node) (compute.Kernel, error) {
 			k := b.f32.kernel(n)
 			if floatType(n) == tensor.F64 {
@@ -141,6 +141,7 @@ func (p *program) Run(step int64, in, out []*tensor.Tensor) error {
 type builder[T tensor.Float] struct {
 	team *team.Team
 	k    *kernel.Table[T]
+	half kernel.Halves
 	work []scratch[T] // of every worker
 }
 
@@ -150,14 +151,18 @@ type scratch[T tensor.Float] struct {
 	product kernel.Product[T]
 	a, b    []T
 	links   []T // what the links of a chain hand on
+	wide    *tensor.Tensor
 	tail    tail[T]
 }
 
 func newBuilder[T tensor.Float](t *team.Team, asm bool) *builder[T] {
-	b := &builder[T]{team: t, k: kernel.For[T](asm), work: make([]scratch[T], t.Size())}
+	b := &builder[T]{
+		team: t, k: kernel.For[T](asm), work: make([]scratch[T], t.Size()),
+		half: kernel.HalvesFor(asm),
+	}
 	for i := range b.work {
 		b.work[i].product.Tile = b.k.Tile
-		b.work[i].tail.worker = i
+		b.work[i].tail.worker, b.work[i].wide = i, tensor.New(tensor.TypeOf[T](), 0)
 	}
 	return b
 }
@@ -173,36 +178,11 @@ func grow[T any](s []T, n int) []T {
 // kernel returns what computes a node, nil if there is nothing.
 func (b *builder[T]) kernel(n *graph.Node) compute.Kernel {
 	for _, family := range []func(*graph.Node) compute.Kernel{
-		b.elements, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images, b.updates,
+		b.elements, b.binary, b.products, b.norms, b.reductions, b.losses, b.rows, b.moves, b.images, b.updates, b.casts,
 	} {
 		if k := family(n); k != nil {
 			return k
 		}
-	}
-	return nil
-}
-
-// inPlace lists the inputs whose memory a result may take over: those that are
-// read, element by element, no later than the result is written there.
-func inPlace(n *graph.Node) []int {
-	switch n.Op {
-	case graph.Add, graph.Sub, graph.Mul, graph.Div:
-		// The second operand as well, if it is as large as the result.
-		if n.In[0].Shape.Equal(n.In[1].Shape) && n.In[0].Shape.Equal(n.Shape) {
-			return []int{0, 1}
-		}
-		if n.In[0].Shape.Equal(n.Shape) {
-			return []int{0}
-		}
-		return nil
-	case graph.Scale, graph.Relu, graph.Sigmoid, graph.Tanh, graph.Exp, graph.Log, graph.Square,
-		graph.Sqrt, graph.Rsqrt, graph.LeakyRelu, graph.Gelu, graph.Silu, graph.Softplus,
-		graph.Softmax, graph.Reshape, graph.ReshapeLike, graph.LayerNorm, graph.RMSNorm,
-		graph.LogisticGrad, graph.SquaredGrad, graph.SoftmaxLossGrad:
-		return []int{0}
-	case graph.ReluGrad, graph.SigmoidGrad, graph.TanhGrad, graph.LogGrad, graph.SquareGrad, graph.SoftmaxGrad,
-		graph.LeakyReluGrad, graph.GeluGrad, graph.SiluGrad:
-		return []int{1, 0}
 	}
 	return nil
 }

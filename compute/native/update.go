@@ -13,10 +13,10 @@ import (
 // same time.
 func (b *builder[T]) updates(n *graph.Node) compute.Kernel {
 	rule := n.Attr.Rule
-	if n.Op != graph.Update && n.Op != graph.UpdateRows {
+	if n.Op != graph.Update && n.Op != graph.UpdateRows && n.Op != graph.UpdateScale {
 		return nil
 	}
-	if rule.Kind == optim.LAMB || rule.Custom != nil {
+	if n.Op == graph.UpdateScale || rule.Kind == optim.LAMB || rule.Custom != nil {
 		return compute.UpdateKernel[T](n)
 	}
 	slots := make([][][]T, b.team.Size()) // of every worker
@@ -24,11 +24,25 @@ func (b *builder[T]) updates(n *graph.Node) compute.Kernel {
 		slots[i] = make([][]T, len(rule.Slots()))
 	}
 	if n.Op == graph.Update {
-		return b.each(4, func(c *compute.Call, lo, hi, worker int) {
+		dense := func(c *compute.Call, grad []T, lo, hi, worker int) {
 			for i, t := range c.In[3:] {
 				slots[worker][i] = tensor.Data[T](t)[lo:hi]
 			}
-			optim.Dense(rule, c.Step, c.In[2].Scalar(), tensor.Data[T](c.Out)[lo:hi], tensor.Data[T](c.In[1])[lo:hi], slots[worker])
+			optim.Dense(rule, c.Step, c.In[2].Scalar(), tensor.Data[T](c.Out)[lo:hi], grad, slots[worker])
+		}
+		if h := b.half.Of(n.In[1].DType); h != nil {
+			return b.each(4, func(c *compute.Call, lo, hi, worker int) {
+				wide := b.work[worker].wide
+				for ; lo < hi; lo += widenChunk {
+					end := min(hi, lo+widenChunk)
+					wide.Resize(end - lo)
+					h.Widen(wide.F32(), c.In[1].Halves()[lo:end])
+					dense(c, tensor.Data[T](wide), lo, end, worker)
+				}
+			})
+		}
+		return b.each(4, func(c *compute.Call, lo, hi, worker int) {
+			dense(c, tensor.Data[T](c.In[1])[lo:hi], lo, hi, worker)
 		})
 	}
 	var at []int

@@ -22,12 +22,12 @@ func (Backend) Name() string { return "null" }
 // memory of their shapes at most, which is never touched; results are cleared
 // at every Run, since a caller may have changed them.
 func (Backend) Compile(seg *graph.Segment) (compute.Program, error) {
-	outs := make(map[*graph.Node]bool, len(seg.Out))
+	outs := make(map[string]bool, len(seg.Out)) // by name: the nodes of a program may be others
 	for _, n := range seg.Out {
-		outs[n] = true
+		outs[n.Name] = true
 	}
 	return compute.Build(seg, compute.Options{Reuse: true, Kernel: func(n *graph.Node) (compute.Kernel, error) {
-		if !outs[n] || n.Op == graph.Update || n.Op == graph.UpdateRows {
+		if !outs[n.Name] || n.Op == graph.Update || n.Op == graph.UpdateRows {
 			return nothing, nil
 		}
 		return zeros, nil

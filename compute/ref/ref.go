@@ -31,8 +31,12 @@ func (Backend) Compile(seg *graph.Segment) (compute.Program, error) {
 // Kernel returns the function that computes a node. Other backends may fall back
 // on it. It fails if there is no such operator.
 func Kernel(n *graph.Node) (compute.Kernel, error) {
-	k := kernel[float32](n)
-	if compute.FloatType(n) == tensor.F64 {
+	k := conversion(n)
+	switch {
+	case k != nil:
+	case compute.FloatType(n) != tensor.F64:
+		k = kernel[float32](n)
+	default:
 		k = kernel[float64](n)
 	}
 	if k == nil {
@@ -65,7 +69,7 @@ func kernel[T tensor.Float](n *graph.Node) compute.Kernel {
 		return attention[T]()
 	case graph.CausalAttentionGrad:
 		return attentionGrad[T]()
-	case graph.Update, graph.UpdateRows:
+	case graph.Update, graph.UpdateRows, graph.UpdateScale:
 		return compute.UpdateKernel[T](n)
 	}
 	return nil

@@ -193,3 +193,24 @@ func Dropout(dst, x, index Shape) (Shape, error) {
 	}
 	return append(dst, x...), nil
 }
+
+// MaxElems bounds the elements of a value, dynamic dims not counted.
+const MaxElems = 1 << 40
+
+// CheckSize refuses dims below 1 and sizes that could overflow.
+func CheckSize(s tensor.Shape) error {
+	n := 1
+	for _, d := range s {
+		if d == tensor.Dynamic {
+			continue
+		}
+		if d < 1 {
+			return fmt.Errorf("shape %v has a dim below 1", s)
+		}
+		if d > MaxElems/n {
+			return fmt.Errorf("shape %v has more than %d elements", s, MaxElems)
+		}
+		n *= d
+	}
+	return nil
+}

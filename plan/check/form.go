@@ -237,6 +237,16 @@ func (c *checker) alike(at place, a, b plan.Ref) {
 	}
 }
 
+// summable proves that a value can be added to another: they are alike, but that 16-bit
+// floats add up in float32.
+func (c *checker) summable(at place, a, b plan.Ref) {
+	x, y := &c.p.Values[a.Value], &c.p.Values[b.Value]
+	if (x.DType.IsHalf() && y.DType == tensor.F32 || y.DType.IsHalf() && x.DType == tensor.F32) && x.Shape.Equal(y.Shape) {
+		return
+	}
+	c.alike(at, a, b)
+}
+
 // formFlow proves that what goes in fits what comes out.
 func (c *checker) formFlow(at place, bad func(string, ...any)) {
 	t := c.at(at)
@@ -254,7 +264,7 @@ func (c *checker) formFlow(at place, bad func(string, ...any)) {
 		}
 		for i, r := range t.In {
 			out := t.Out[i%len(t.Out)]
-			if c.alike(at, r, out); (val(r).Class == plan.Key) != (val(out).Class == plan.Key) {
+			if c.summable(at, r, out); (val(r).Class == plan.Key) != (val(out).Class == plan.Key) {
 				bad("adds %s to %s: keys go with keys, and rows with rows", c.value(r.Value), c.value(out.Value))
 			}
 			if len(t.Out) == 2 && slices.Contains(t.Out, r) {

@@ -134,6 +134,9 @@ func (t *tracer) event(together []place) {
 				terms = append(terms, task.In[k])
 			}
 			t.met[life{at.rank, out}] = t.sum(at, new(big.Int), terms...)
+			if len(task.Factors) > 0 { // no plain sum
+				terms = nil
+			}
 			t.joined(at.rank, out, terms)
 		}
 	case plan.Send, plan.Recv:

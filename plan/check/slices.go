@@ -98,6 +98,10 @@ func (t *tracer) ofSlice(l life, met set) {
 
 // joined notes which branch the sum of some is, if it is one.
 func (t *tracer) joined(rank int, out plan.Ref, terms []plan.Ref) {
+	if len(terms) == 0 { // no sum of slices
+		delete(t.branch, life{rank, out})
+		return
+	}
 	sum, ok := t.branch[life{rank, terms[0]}]
 	for _, r := range terms[1:] {
 		next := t.branch[life{rank, r}]

@@ -1,6 +1,6 @@
 // Asmgen writes the assembly of compute/native/internal/kernel,
-// optim/internal/vector, data/parse/internal/scan and collective/reduce, for amd64 with
-// AVX2 and FMA, BMI1 or F16C. Run it by go generate there.
+// optim/internal/vector, data/parse/internal/scan, collective/reduce and internal/half,
+// for amd64 with AVX2 and FMA, BMI1 or F16C. Run it by go generate there.
 //
 // Each family of kernels is one file here and one pair of files there: the
 // assembly and the Go declarations of it. What is generated is committed, so
@@ -52,6 +52,7 @@ var packages = map[string][]family{
 	"vector": {{"update", updates}},
 	"scan":   {{"entries", entries}, {"criteo", criteo}},
 	"reduce": {{"combine", combines}},
+	"half":   {{"convert", conversions}},
 }
 
 func main() {

@@ -13,7 +13,8 @@ import (
 func TestEveryGradientHasACase(t *testing.T) {
 	have := map[graph.Op]bool{
 		graph.LessEqual: true, graph.Equal: true, graph.ArgMax: true, graph.Count: true, graph.Float: true,
-		graph.Update: true, graph.UpdateRows: true,
+		graph.Update: true, graph.UpdateRows: true, graph.UpdateScale: true,
+		graph.Cast: true, graph.Round: true, // of RunHalves
 	}
 	for _, c := range append(gradientCases(), layerCases()...) {
 		g := graph.New(tensor.F64)

@@ -85,3 +85,27 @@ func value[A any, T comparable](key string, at func(*A) *T, format func(T) strin
 		return err
 	}}
 }
+
+// Parse reads settings, key=value each, of the operator of that name, which has fields.
+func Parse[A any](a *A, op string, fields []Field[A], words []string) error {
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return fmt.Errorf("%q: inputs stand before settings", w)
+		}
+		known := false
+		for _, f := range fields {
+			if f.Key != key {
+				continue
+			}
+			known = true
+			if err := f.Set(a, value); err != nil {
+				return fmt.Errorf("%s: %w", key, err)
+			}
+		}
+		if !known {
+			return fmt.Errorf("%s has no setting %q", op, key)
+		}
+	}
+	return nil
+}

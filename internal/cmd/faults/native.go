@@ -9,7 +9,7 @@ func nativeFaults() []fault {
 		{
 			name: "a delivered link of a chain takes the memory of a product that is read behind it",
 			harm: "x·sigmoid(x) is sigmoid(x)² as soon as somebody asks for the gate as well.",
-			file: "compute/native/chain.go", by: catcher{"compute/native", "TestProductReadBehindAKeptLink"},
+			file: "compute/native/internal/fuse/place.go", by: catcher{"compute/native", "TestProductReadBehindAKeptLink"},
 			old: "return last + slices.Index(g.Kept[last:], true)", new: "return 0*last + slices.Index(g.Kept, true)",
 		},
 		{

@@ -3,6 +3,7 @@ package kernel
 import (
 	"math"
 
+	"github.com/gangline/gangline/internal/half"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -26,6 +27,8 @@ type Table[T tensor.Float] struct {
 	AddScaled func(out, a, x []T, alpha T)
 	// Square is x²; Sqrt and Rsqrt, 1/√x, are NaN below 0.
 	Square, Sqrt, Rsqrt func(out, x []T)
+	// RoundBF16 and RoundF16 are the nearest 16-bit value; nil for float64.
+	RoundBF16, RoundF16 func(out, x []T)
 	// Relu is 0 where x <= 0 and lets NaN pass.
 	Relu func(out, x []T)
 	// LeakyRelu is x where x > 0, else alpha·x.
@@ -94,6 +97,14 @@ type Table[T tensor.Float] struct {
 	Inside func(x []T, low, high T) bool
 }
 
+// Round returns the rounding to a 16-bit type.
+func (t *Table[T]) Round(low tensor.DType) func(out, x []T) {
+	if low == tensor.BF16 {
+		return t.RoundBF16
+	}
+	return t.RoundF16
+}
+
 // For returns the table of an element type: with assembly where there is some,
 // if asm is set, which needs Assembly.
 func For[T tensor.Float](asm bool) *Table[T] {
@@ -126,6 +137,7 @@ func For[T tensor.Float](asm bool) *Table[T] {
 			assemble64(t)
 		}
 	case *Table[float32]:
+		t.RoundBF16, t.RoundF16 = half.BF16(!asm).Round, half.F16(!asm).Round
 		t.Exp, t.Sigmoid, t.Tanh, t.Log = each(exp32), each(sigmoid32), each(tanh32), each(log32)
 		t.Silu, t.Gelu, t.Softplus = each(silu32), each(gelu32), each(softplusOf(exp32, logOf1And32))
 		t.SiluGrad, t.GeluGrad, t.LogisticGrad = each2(siluGrad32), each2(geluGrad32), logisticGradOf(exp32)

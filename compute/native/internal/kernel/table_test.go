@@ -64,7 +64,7 @@ func testTables[T tensor.Float](t *testing.T) {
 	fast, plain := reflect.ValueOf(For[T](true)).Elem(), reflect.ValueOf(For[T](false)).Elem()
 	for f := range fast.NumField() {
 		name := fast.Type().Field(f).Name
-		if fast.Field(f).Kind() != reflect.Func || slices.Contains([]string{"Gather", "AddRows", "Turn", "Second", "AddSecond", "SumRows", "SumNormProducts"}, name) {
+		if fast.Field(f).Kind() != reflect.Func || fast.Field(f).IsNil() || slices.Contains([]string{"Gather", "AddRows", "Turn", "Second", "AddSecond", "SumRows", "SumNormProducts"}, name) {
 			continue // with tests of their own
 		}
 		operands := slices.Contains([]string{"Add", "Sub", "Mul", "Div", "Maximum", "Minimum", "Less", "LessEqual", "Equal", "Where"}, name)

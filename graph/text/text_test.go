@@ -1,4 +1,4 @@
-package graph_test
+package text_test
 
 import (
 	"strings"
@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/text"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 )
@@ -56,13 +57,42 @@ w = variable init=zeros -> f32 [9 2]
 bag.19 = bag w x2.ids x2.offsets x2.weights mean=true -> f32 [? 2]
 `
 
-// TestParseLayers proves that every setting comes back.
-func TestParseLayers(t *testing.T) {
-	g, err := graph.Parse(layersText)
+// mixedText is what is written where a model function multiplied x by w.
+const mixedText = `graph f16
+x = input column=x part=dense -> f32 [? 4]
+w = variable init=zeros -> f32 [4 2]
+cast.2 = cast x -> f16 [? 4]
+cast.3 = cast w -> f16 [4 2]
+matmul.4 = matmul cast.2 cast.3 -> f16 [? 2]
+cast.5 = cast matmul.4 -> f32 [? 2]
+sum.6 = sum cast.5 -> f32 []
+`
+
+// TestMixed proves that casts are written like all else, and that none is added when
+// the text is read.
+func TestMixed(t *testing.T) {
+	g := graph.New(tensor.F16)
+	x, w := g.Input("x", 4), g.Variable("w", graph.Init{}, 4, 2)
+	g.Sum(g.MatMul(x, w))
+	if diff := cmp.Diff(mixedText, text.Format(g)); diff != "" {
+		t.Error(diff)
+	}
+	back, err := text.Parse(mixedText)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(layersText, graph.Format(g)); diff != "" {
+	if diff := cmp.Diff(mixedText, text.Format(back)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestParseLayers proves that every setting comes back.
+func TestParseLayers(t *testing.T) {
+	g, err := text.Parse(layersText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(layersText, text.Format(g)); diff != "" {
 		t.Error(diff)
 	}
 	conv, attend := g.ByName("conv2d.5"), g.ByName("causalattention.11")
@@ -73,7 +103,7 @@ func TestParseLayers(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	g, _ := sparse()
-	if diff := cmp.Diff(strings.Split(sparseText, "\n"), strings.Split(graph.Format(g), "\n")); diff != "" {
+	if diff := cmp.Diff(strings.Split(sparseText, "\n"), strings.Split(text.Format(g), "\n")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -123,7 +153,7 @@ func TestParseErrors(t *testing.T) {
 		"slots":            {head + "total = total -> f32 []\nw/update = update w w total rule=adam lr=1 -> f32 [4 2]\n", []string{"line 5", "0 slots", "2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := graph.Parse(c.text)
+			g, err := text.Parse(c.text)
 			wantError(t, err, c.want...)
 			if g != nil {
 				t.Error("a graph beside the error")
@@ -140,19 +170,57 @@ func FuzzParse(f *testing.F) {
 		if _, err := graph.Train(g, m, optim.Rule{Kind: optim.Adam, LR: .01, L2: 1e-5}); err != nil {
 			f.Fatal(err)
 		}
-		f.Add(graph.Format(g))
+		f.Add(text.Format(g))
 	}
+	f.Add(mixedText)
 	f.Add("graph f32\nx = input column=x part=dense -> f32 [? 4]\ny = slice x axis=1 start=1 end=3 -> f32 [? 2]\nz = concat y y axis=1 -> f32 [? 4]\n")
 	f.Add(layersText)
 	f.Add("graph f64\nv = variable init=uniform scale=1e-300 seed=18446744073709551615 frozen=true -> f64 [3 1099511627776]\n")
 	f.Add("graph f64\nc = const value=-0 -> f64 [1]\n = \n")
-	f.Fuzz(func(t *testing.T, text string) {
-		g, err := graph.Parse(text)
+	f.Fuzz(func(t *testing.T, in string) {
+		g, err := text.Parse(in)
 		if err != nil {
 			return
 		}
-		if got := graph.Format(g); got != text {
-			t.Errorf("accepted %q, wrote %q", text, got)
+		if got := text.Format(g); got != in {
+			t.Errorf("accepted %q, wrote %q", in, got)
 		}
 	})
+}
+
+// sparse reads two tables through one list of keys.
+func sparse() (*graph.Graph, graph.Model) {
+	g := graph.New(tensor.F64)
+	x, y := g.Ragged("x"), g.Input("label", 0)
+	wide, embed := g.Table("wide", graph.Init{}, 100, 1), g.Table("embed", graph.Init{Kind: graph.Normal, Scale: .1}, 100, 2)
+	rows := g.GatherRows(embed, x.Keys())
+	bag := g.Bag(rows, x.Pos(), x.Offsets(), x.Weights())
+	again := g.Bag(g.GatherRows(embed, x.Keys()), x.Pos(), x.Offsets(), x.Weights())
+	line := g.Bag(g.GatherRows(wide, x.Keys()), x.Pos(), x.Offsets(), x.Weights())
+	z := g.Add(g.SumRows(g.Mul(bag, again)), g.Reshape(line, tensor.Dynamic))
+	return g, graph.Model{Task: graph.Binary, Loss: g.LogisticLoss(z, y), Weight: g.Count(y), Predict: z, Label: y}
+}
+
+// twoLayers is the smallest model with a hidden layer.
+func twoLayers() (*graph.Graph, graph.Model) {
+	g := graph.New(tensor.F32)
+	x, y := g.Input("x", 4), g.Input("label", 0)
+	w1, b1 := g.Variable("w1", graph.Init{}, 4, 3), g.Variable("b1", graph.Init{}, 3)
+	w2, b2 := g.Variable("w2", graph.Init{}, 3, 1), g.Variable("b2", graph.Init{}, 1)
+	h := g.Relu(g.Add(g.MatMul(x, w1), b1))
+	z := g.Reshape(g.Add(g.MatMul(h, w2), b2), tensor.Dynamic)
+	return g, graph.Model{Task: graph.Binary, Loss: g.LogisticLoss(z, y), Weight: g.Count(y), Predict: z, Label: y}
+}
+
+// wantError fails unless err is there and names everything in words.
+func wantError(t *testing.T, err error, words ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, w := range words {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("error does not say %q: %v", w, err)
+		}
+	}
 }

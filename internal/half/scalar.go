@@ -1,14 +1,13 @@
-package reduce
+package half
 
 import "math"
 
-// bf16 is the upper half of a float32.
+// FromBF16 is exact: a bfloat16 is the upper half of a float32.
+func FromBF16(x uint16) float32 { return math.Float32frombits(uint32(x) << 16) }
 
-func fromBF16(x uint16) float32 { return math.Float32frombits(uint32(x) << 16) }
-
-// toBF16 rounds to the nearest, ties to even. NaN stays NaN, with its sign and the
+// ToBF16 rounds to the nearest, ties to even. NaN stays NaN, with its sign and the
 // upper bits of its payload.
-func toBF16(f float32) uint16 {
+func ToBF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	if f != f {
 		return uint16(b>>16) | 0x40
@@ -16,9 +15,9 @@ func toBF16(f float32) uint16 {
 	return uint16((b + 0x7fff + b>>16&1) >> 16)
 }
 
-// fromF16 is exact. NaN stays NaN, as the machine's instruction has it: quiet, with
+// FromF16 is exact. NaN stays NaN, as the machine's instruction has it: quiet, with
 // its sign and payload.
-func fromF16(x uint16) float32 {
+func FromF16(x uint16) float32 {
 	sign, exp, frac := uint32(x&0x8000)<<16, uint32(x>>10&0x1f), uint32(x&0x3ff)
 	switch exp {
 	case 0: // ±0 and what is below the normal range: frac units of 2^-24
@@ -33,9 +32,9 @@ func fromF16(x uint16) float32 {
 	return math.Float32frombits(sign | (exp+127-15)<<23 | frac<<13)
 }
 
-// toF16 rounds to the nearest, ties to even; what is too large is infinite. NaN stays
+// ToF16 rounds to the nearest, ties to even; what is too large is infinite. NaN stays
 // NaN, as for bf16.
-func toF16(f float32) uint16 {
+func ToF16(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := uint16(b >> 16 & 0x8000)
 	b &= 0x7fffffff

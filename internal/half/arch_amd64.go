@@ -1,0 +1,5 @@
+//go:build !noasm
+
+package half
+
+const haveAssembly = true
