@@ -47,6 +47,9 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if t.Op == plan.AllReduce && len(t.In) > 1 {
 		return b.fused(t, io, party)
 	}
+	if b.isSliced(t) {
+		return b.sliced(t, io, party)
+	}
 	if err := io.counts(1, 1); err != nil {
 		return nil, err
 	}
@@ -94,29 +97,36 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 // fused sums several values at once, as the run of bytes that they are in their
 // arena. What is between them is zero on all ranks, and stays it.
 func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, error) {
-	p := b.e.cfg.Plan
-	lo, hi, err := p.Span(t.In)
-	if err != nil {
-		return nil, fmt.Errorf("cannot sum values together: %w", err)
-	}
 	if !slices.Equal(t.In, t.Out) {
 		return nil, errors.New("several values can be summed in place only")
 	}
-	v := &p.Values[t.In[0].Value]
+	o, _, err := b.run(t, t.In, io, party)
+	return o, err
+}
+
+// run binds a collective on the run of bytes that values are in their arena, of which
+// it returns the first.
+func (b *binder) run(t *plan.Task, whole []plan.Ref, io operands, party collective.Party) (o *group, lo int, err error) {
+	p := b.e.cfg.Plan
+	lo, hi, err := p.Span(whole)
+	if err != nil {
+		return nil, 0, fmt.Errorf("values are no run: %w", err)
+	}
+	v := &p.Values[whole[0].Value]
 	o, elems := &group{operands: io}, (hi-lo)/v.DType.Size()
 	for _, mem := range b.e.values.arenas[v.Arena] {
 		run, err := tensor.Wrap(v.DType, mem[lo:hi], elems)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		o.runs = append(o.runs, run)
 	}
 	s, err := b.scheduleOf(t, party.Group, true)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	o.runner, err = collective.NewRunner(party, s, v.DType, elems)
-	return o, err
+	return o, lo, err
 }
 
 // scheduleOf is the schedule of a task; same says that In and Out are of one size.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/optim"
@@ -13,11 +14,14 @@ import (
 )
 
 // A ballot is what a rank says in a Commit: its weight and its loss as float64
-// in little-endian order, then one byte: the least of the faults it found.
+// in little-endian order, then one byte: the least of the faults it found; where
+// gradients are sliced and clipped by norm, eight more: the squares of its slices.
 const (
-	ballotLoss  = 8
-	ballotFault = 16
-	ballotSize  = 17
+	ballotLoss    = 8
+	ballotFault   = 16
+	ballotSize    = 17
+	ballotSquares = 17
+	ballotSliced  = 25
 )
 
 // What a ballot finds fault with.
@@ -32,7 +36,8 @@ const (
 //
 // Where the rule clips by norm, it also takes the norm of the gradients, which
 // must be sums over the group by then: all ranks have the same bits and so find
-// the same norm, without a word. What it hands on as the total weight is the
+// the same norm, without a word; but for slices, of which each says the squares of
+// its own. What it hands on as the total weight is the
 // number to divide by for the norm to hold (optim.Rule.Divisor); the Result has
 // the weight itself.
 type commit struct {
@@ -40,7 +45,8 @@ type commit struct {
 	e        *Exec
 	exchange *collective.Exchange
 	rule     optim.Rule
-	mine     [ballotSize]byte
+	sliced   []bool // by the values looked at
+	mine     []byte
 }
 
 func (b *binder) commit(t *plan.Task, io operands) (op, error) {
@@ -67,8 +73,16 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := collective.NewExchange(party, ballotSize)
-	return &commit{operands: io, e: b.e, exchange: x, rule: rule}, err
+	b.own(t.In, io.in)
+	o := &commit{operands: io, e: b.e, rule: rule, mine: make([]byte, ballotSize)}
+	for _, r := range t.In {
+		o.sliced = append(o.sliced, b.e.cfg.Plan.Values[r.Value].Sliced)
+	}
+	if rule.ClipNorm > 0 && slices.Contains(o.sliced, true) {
+		o.mine = make([]byte, ballotSliced)
+	}
+	o.exchange, err = collective.NewExchange(party, len(o.mine))
+	return o, err
 }
 
 // clipping returns the rule that says how long gradients may be. It fails if the
@@ -89,7 +103,7 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 	}
 	summed := map[int]bool{}
 	for _, c := range b.e.cfg.Plan.Ranks[b.e.cfg.Rank] {
-		if c.Kind == plan.Collective && (c.Op == plan.AllReduce || c.Op == plan.AllGatherRows) {
+		if c.Kind == plan.Collective && (c.Op == plan.AllReduce || c.Op == plan.AllGatherRows || c.Op == plan.ReduceScatter) {
 			for _, r := range c.Out {
 				summed[r.Value] = true
 			}
@@ -106,15 +120,21 @@ func (b *binder) clipping(t *plan.Task, group int) (rule optim.Rule, err error) 
 
 func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
-	binary.LittleEndian.PutUint64(o.mine[:], math.Float64bits(in[0].Scalar()))
+	binary.LittleEndian.PutUint64(o.mine, math.Float64bits(in[0].Scalar()))
 	binary.LittleEndian.PutUint64(o.mine[ballotLoss:], math.Float64bits(in[1].Scalar()))
-	fault, squares := o.look(in)
+	fault, squares, own := o.look(in)
 	o.mine[ballotFault] = fault
-	all, err := o.exchange.Run(ctx, o.mine[:])
+	if len(o.mine) > ballotSquares {
+		binary.LittleEndian.PutUint64(o.mine[ballotSquares:], math.Float64bits(own))
+	}
+	all, err := o.exchange.Run(ctx, o.mine)
 	if err != nil {
 		return err
 	}
 	r := o.sum(all)
+	if squares += o.squares(all); math.IsInf(squares, 0) { // every slice is finite, their sum is not
+		r.Weight, r.Skipped, r.Faulty = 0, true, o.exchange.Group
+	}
 	divisor := o.rule.Divisor(r.Weight, squares)
 	out[0].SetScalar(divisor)
 	out[1].SetScalar(r.Loss)
@@ -129,21 +149,34 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 
 // look goes over weight, loss and gradients, in this order, and returns what is
 // wrong. Where the rule clips by norm it adds up the squares of the gradients on
-// the way; a norm that is too large for a float64 is a fault like any other.
-func (o *commit) look(in []*tensor.Tensor) (fault byte, squares float64) {
+// the way, apart for those that are slices; a norm that is too large for a float64
+// is a fault like any other.
+func (o *commit) look(in []*tensor.Tensor) (fault byte, squares, own float64) {
 	for i, t := range in {
 		good := false
 		if i >= 2 && o.rule.ClipNorm > 0 {
-			squares += squareNorm(t)
-			good = !math.IsInf(squares, 0) && !math.IsNaN(squares)
+			sum := &squares
+			if o.sliced[i] {
+				sum = &own
+			}
+			*sum += squareNorm(t)
+			good = !math.IsInf(*sum, 0) && !math.IsNaN(*sum)
 		} else {
 			good = finite(t)
 		}
 		if !good {
-			return byte(min(i/2, faultGrad)), 0
+			return byte(min(i/2, faultGrad)), 0, 0
 		}
 	}
-	return faultNone, squares
+	return faultNone, squares, own
+}
+
+// squares adds up those that ranks say of their slices, in the order of the group.
+func (o *commit) squares(all []byte) (sum float64) {
+	for b := all; len(o.mine) > ballotSquares && len(b) > 0; b = b[len(o.mine):] {
+		sum += math.Float64frombits(binary.LittleEndian.Uint64(b[ballotSquares:]))
+	}
+	return sum
 }
 
 func squareNorm(t *tensor.Tensor) float64 {
@@ -160,10 +193,10 @@ func (o *commit) sum(all []byte) Result {
 	var r Result
 	worst := byte(faultNone)
 	for i := range o.exchange.Group {
-		worst = min(worst, all[i*ballotSize+ballotFault])
+		worst = min(worst, all[i*len(o.mine)+ballotFault])
 	}
 	for i, rank := range o.exchange.Group {
-		b := all[i*ballotSize:]
+		b := all[i*len(o.mine):]
 		fault := b[ballotFault]
 		if fault == worst && worst < faultNone {
 			r.Faulty = append(r.Faulty, rank)

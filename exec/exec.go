@@ -184,7 +184,7 @@ func New(cfg Config) (*Exec, error) {
 	if cfg.Endpoint != nil {
 		alloc = cfg.Endpoint.Alloc
 	}
-	e.values = newValues(p, list, cfg.State, alloc)
+	e.values = newValues(p, cfg.Rank, cfg.State, alloc)
 	e.books = newLedger(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)
@@ -208,7 +208,7 @@ func New(cfg Config) (*Exec, error) {
 // bind makes the ops and the lanes.
 func (e *Exec) bind(list []plan.Task) error {
 	lanes := map[plan.Lane]*lane{}
-	b := binder{e: e, programs: map[programKey]compute.Program{}}
+	b := binder{e: e, programs: map[programKey]compute.Program{}, parts: map[*tensor.Tensor]*tensor.Tensor{}}
 	for i := range list {
 		t := &list[i]
 		l := lanes[t.Lane]

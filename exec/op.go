@@ -35,6 +35,7 @@ type programKey struct {
 type binder struct {
 	e        *Exec
 	programs map[programKey]compute.Program
+	parts    map[*tensor.Tensor]*tensor.Tensor // what this rank answers for of a sliced value
 }
 
 // bind makes a task's op.

@@ -158,15 +158,18 @@ type Source struct {
 
 // Strategy says how the step is spread over processes.
 type Strategy struct {
-	// Kind is serial, allreduce or ps.
+	// Kind is serial, allreduce, zero or ps.
 	Kind string `yaml:"kind"`
 	// Workers and Servers count processes; defaults 1/0 (serial), 2/0
-	// (allreduce), 2/1 (ps).
+	// (allreduce, zero), 2/1 (ps).
 	Workers int `yaml:"workers"`
 	Servers int `yaml:"servers"`
-	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
+	// Bucket bounds the bytes of gradients that are summed together (allreduce, zero); 0:
 	// each by itself.
 	Bucket Size `yaml:"bucket"`
+	// Stage says what zero cuts in slices: 1 the slots, 2 also gradients, 3 also
+	// parameters.
+	Stage int `yaml:"stage"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -298,7 +301,7 @@ func Default() Job {
 		Precision: "f32",
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
-		Strategy:  Strategy{Kind: "serial", Bucket: strategy.BucketDefault, Consistency: Consistency{Kind: "bsp"}},
+		Strategy:  Strategy{Kind: "serial", Stage: 1, Bucket: strategy.BucketDefault, Consistency: Consistency{Kind: "bsp"}},
 		Eval:      Eval{Threshold: .5},
 		Checkpoint: Checkpoint{
 			Keep: 2,

@@ -109,6 +109,17 @@ func (g *Gradients) Add(o Gradients) {
 	g.Pending += o.Pending
 }
 
+// Memory is the bytes that a worker has for the state of training, whatever it computes
+// besides.
+type Memory struct {
+	Parameters     int64 `json:"parameters"`
+	Gradients      int64 `json:"gradients"`       // that the updates read
+	OptimizerState int64 `json:"optimizer_state"` // the slots of the rule
+	// Temporary is parameters and gradients that are there for a while only: gathered,
+	// not yet scattered, of one micro-batch.
+	Temporary int64 `json:"temporary"`
+}
+
 // Rank is what one rank says of itself.
 type Rank struct {
 	Rank             int       `json:"rank"`
@@ -121,6 +132,8 @@ type Rank struct {
 	StepTime         *StepTime `json:"step_time,omitempty"`
 	Gradients        Gradients `json:"gradients"`
 	BadRows          int       `json:"bad_rows"`
+	// Memory is of workers.
+	Memory *Memory `json:"memory,omitempty"`
 	// Main is of rank 0 only.
 	Main *Main `json:"main,omitempty"`
 }

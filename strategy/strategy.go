@@ -37,6 +37,9 @@ type Cluster struct {
 	Hosts [][]int
 	Local cost.Path
 	Costs cost.Table
+	// Stage says what zero cuts in slices: 1 the slots, 2 also the gradients, 3 also the
+	// parameters; 0 is 1.
+	Stage int
 }
 
 // BucketDefault is the bytes of a bucket where nothing else is said. A message over a
@@ -82,7 +85,7 @@ const (
 )
 
 // Names returns the names of the strategies.
-func Names() []string { return []string{"serial", "allreduce", "ps"} }
+func Names() []string { return []string{"serial", "allreduce", "zero", "ps"} }
 
 // ByName returns a strategy. An unknown name is an error that gives the nearest
 // of those there are.
@@ -92,6 +95,8 @@ func ByName(kind string) (Strategy, error) {
 		return Serial, nil
 	case "allreduce":
 		return AllReduce, nil
+	case "zero":
+		return Zero, nil
 	case "ps":
 		return PS, nil
 	}

@@ -82,6 +82,12 @@ func clusters(kind string) []strategy.Cluster {
 		for w := range 4 {
 			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Micro: w}, strategy.Cluster{Workers: w + 1, Bucket: 1})
 		}
+	case "zero":
+		for w := range 5 {
+			for stage := range 3 {
+				all = append(all, strategy.Cluster{Workers: w + 1, Stage: stage + 1}, strategy.Cluster{Workers: w + 1, Stage: stage + 1, Bucket: 100, Micro: 1 + w%3})
+			}
+		}
 	case "ps":
 		for w := range 8 {
 			for s := range 4 {

@@ -67,7 +67,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 // clusterOf is what a strategy may know of the machines.
 func clusterOf(j *job.Job) strategy.Cluster {
 	s := &j.Strategy
-	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table}
+	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Stage: s.Stage, Costs: j.Network.Table}
 	c.Local = localPath(&j.Network)
 	if s.Kind != "serial" { // a run on one worker is on one host, whatever the job says
 		c.Hosts = j.Network.HostsOf()

@@ -106,6 +106,9 @@ func (m *member) newWorker() (*worker, error) {
 
 // newHolder says where this worker's parameters live.
 func (m *member) newHolder() (holder, error) {
+	if sl := slicesOf(m.setup.Program.Plans[strategy.StepPlan], m.cfg.Rank); sl != nil {
+		return newSliced(m, sl)
+	}
 	if m.setup.Cluster.Servers == 0 {
 		return newLocal(m.setup, m.cfg.Rank, m.from, m.imported)
 	}
@@ -242,7 +245,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 			}
 		}
 	}
-	report.StepTime, report.BadRows = w.stepTime(), w.rows.Bad()
+	report.StepTime, report.BadRows, report.Memory = w.stepTime(), w.rows.Bad(), w.memory()
 	bye, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
 	return w.holder.leave(bye)
@@ -271,6 +274,15 @@ func (w *worker) stepTime() *report.StepTime {
 		Rank: w.cfg.Rank, Compute: t.Compute.Seconds(), Communication: t.Communication.Seconds(),
 		Wait: t.Wait.Seconds(), WaitInput: t.WaitInput.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
 	}
+}
+
+// memory says what this rank holds of the state, and what it holds for a while.
+func (w *worker) memory() *report.Memory {
+	m := w.step.Memory()
+	for _, t := range w.tests {
+		m.Temporary += t.exec.Memory().Temporary
+	}
+	return &report.Memory{Parameters: m.Parameters, Gradients: m.Gradients, OptimizerState: m.Slots, Temporary: m.Temporary}
 }
 
 func (w *worker) close() error {

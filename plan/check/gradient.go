@@ -31,6 +31,8 @@ type tracer struct {
 	checked map[life]bool    // gradients that a Commit looks at
 	updates map[[2]int][]int // tasks by (rank, state)
 	pushed  map[[2]int]set   // by (store, state)
+	// scattered are values of which only the part is a sum that the rank answers for.
+	scattered map[life]bool
 }
 
 // gradients proves that every trained state is updated once, wherever it is
@@ -43,7 +45,7 @@ type tracer struct {
 func (c *checker) gradients(done [][]place) {
 	t := &tracer{
 		checker: c, all: new(big.Int), met: make(map[life]set), totals: make(map[life]bool), checked: make(map[life]bool),
-		updates: make(map[[2]int][]int), pushed: make(map[[2]int]set),
+		updates: make(map[[2]int][]int), pushed: make(map[[2]int]set), scattered: make(map[life]bool),
 	}
 	for rank, tasks := range c.p.Ranks {
 		for i := range tasks {
@@ -98,6 +100,7 @@ func (t *tracer) of(rank int, refs ...plan.Ref) set {
 func (t *tracer) event(together []place) {
 	at := together[0]
 	task := t.at(at)
+	t.scatter(together)
 	switch task.Kind {
 	case plan.Feed: // noted before
 	case plan.Compute:
@@ -135,6 +138,28 @@ func (t *tracer) event(together []place) {
 		}
 	case plan.Push:
 		t.push(at)
+	}
+}
+
+// scatter follows what has become of values: a ReduceScatter leaves parts, which sums
+// of parts keep, and which nothing may read as if they were whole.
+func (t *tracer) scatter(together []place) {
+	for _, at := range together {
+		task := t.at(at)
+		parts := task.Kind == plan.Collective && task.Op == plan.ReduceScatter && t.p.Values[task.Out[0].Value].Sliced
+		update := task.Kind == plan.Compute && t.p.Segs[task.Seg].Update != plan.NoState && t.p.Values[t.p.Segs[task.Seg].Update].Sliced
+		for _, r := range task.In {
+			switch {
+			case !t.scattered[life{at.rank, r}]:
+			case task.Kind == plan.Add && !parts && t.scattered[life{at.rank, task.In[0]}]:
+				parts = true
+			case !update && task.Kind != plan.Add && (task.Kind != plan.Commit || !t.p.Values[r.Value].Sliced) || task.Kind == plan.Add && !parts:
+				t.task(at.rank, at.task, "reads all of %s, of which the rank has its part of the sum", t.value(r.Value))
+			}
+		}
+		for _, r := range task.Out {
+			t.scattered[life{at.rank, r}] = parts
+		}
 	}
 }
 
@@ -199,6 +224,9 @@ func (t *tracer) update(at place, state int) {
 			}
 			if !t.checked[life{at.rank, r}] {
 				bad("no commit looks whether %s is finite: put it among what the commit reads", plan.Quote(v.Name))
+			}
+			if v.Sliced != t.p.Values[state].Sliced {
+				bad("updates %s from %s, of which one is sliced: want both alike", t.value(state), plan.Quote(v.Name))
 			}
 			fallthrough
 		case plan.Key:

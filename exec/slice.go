@@ -1,0 +1,116 @@
+package exec
+
+import (
+	"context"
+	"slices"
+
+	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/plan"
+	"github.com/gangline/gangline/tensor"
+)
+
+// isSliced reports whether a collective leaves or takes the parts of values that ranks
+// answer for.
+func (b *binder) isSliced(t *plan.Task) bool {
+	parts := t.Out
+	if t.Op == plan.AllGather {
+		parts = t.In
+	}
+	return (t.Op == plan.ReduceScatter || t.Op == plan.AllGather) &&
+		slices.ContainsFunc(parts, func(r plan.Ref) bool { return b.e.cfg.Plan.Values[r.Value].Sliced })
+}
+
+// sliced performs a ReduceScatter or AllGather on a run of an arena, of which this
+// rank's parts are elsewhere.
+type sliced struct {
+	*group
+	before, after [][2][]byte // to, from
+}
+
+// sliced binds a collective on sliced values: on the run of all in place, with a copy
+// of the parts before or after where they are not in it.
+func (b *binder) sliced(t *plan.Task, io operands, party collective.Party) (op, error) {
+	whole, parts, first := t.In, t.Out, io.out[0]
+	if t.Op == plan.AllGather {
+		whole, parts, first = t.Out, t.In, io.in[0]
+	}
+	g, lo, err := b.run(t, whole, io, party)
+	if err != nil || slices.Equal(whole, parts) {
+		return g, err
+	}
+	o, p := &sliced{group: g}, b.e.cfg.Plan
+	for i, r := range parts { // whatever the step: slices and runs are there once
+		from, to := p.Part(b.e.cfg.Rank, r.Value)
+		v := &p.Values[whole[i].Value]
+		at := v.Offset - lo + from*v.DType.Size()
+		there := g.runs[0].Bytes()[at : at+(to-from)*v.DType.Size()]
+		if t.Op == plan.AllGather {
+			o.before = append(o.before, [2][]byte{there, first[i].Bytes()})
+		} else {
+			o.after = append(o.after, [2][]byte{first[i].Bytes(), there})
+		}
+	}
+	return o, nil
+}
+
+func (o *sliced) run(ctx context.Context, step int64, c int) error {
+	for _, pair := range o.before {
+		copy(pair[0], pair[1])
+	}
+	if err := o.group.run(ctx, step, c); err != nil {
+		return err
+	}
+	for _, pair := range o.after {
+		copy(pair[0], pair[1])
+	}
+	return nil
+}
+
+// own replaces the tensors of sliced values by what this rank answers for of them.
+func (b *binder) own(refs []plan.Ref, tensors [][]*tensor.Tensor) {
+	for i, r := range refs {
+		v := &b.e.cfg.Plan.Values[r.Value]
+		if !v.Sliced || v.Partial() {
+			continue
+		}
+		lo, hi := b.e.cfg.Plan.Part(b.e.cfg.Rank, r.Value)
+		for c := range tensors {
+			all := tensors[c][i]
+			if b.parts[all] == nil {
+				b.parts[all] = all.Part(lo, hi)
+			}
+			tensors[c][i] = b.parts[all]
+		}
+	}
+}
+
+// cutTo is an update segment on flat slices of so many elements: rules act on every
+// element alone, and what compiles a segment goes by the shapes of its nodes.
+func cutTo(seg *graph.Segment, elems int) *graph.Segment {
+	copies := map[*graph.Node]*graph.Node{}
+	flat := func(nodes []*graph.Node) (out []*graph.Node) {
+		for _, n := range nodes {
+			if copies[n] == nil {
+				c := *n
+				if len(c.Shape) > 0 { // all but the total
+					c.Shape = tensor.Shape{elems}
+				}
+				copies[n] = &c
+			}
+			out = append(out, copies[n])
+		}
+		return out
+	}
+	cut := *seg
+	cut.In, cut.Out, cut.Nodes = flat(seg.In), flat(seg.Out), flat(seg.Nodes)
+	for _, n := range cut.Nodes {
+		n.In = flat(n.In)
+	}
+	return &cut
+}
+
+// idle is an update of no elements.
+type idle struct{ still }
+
+func (idle) run(context.Context, int64, int) error { return nil }
