@@ -38,3 +38,19 @@ func (v *Value) shares() bool { return v.Once && v.Arena != 0 && v.Class != Para
 func (v *Value) Overlaps(o *Value) bool {
 	return v != o && v.shares() && o.shares() && v.Arena == o.Arena && v.Offset < o.Offset+o.Bytes() && o.Offset < v.Offset+v.Bytes()
 }
+
+// Retagged returns the plan with other tags: as many executors of one plan may live at
+// one time, each of which posts receives ahead.
+func (p *Plan) Retagged(by uint32) *Plan {
+	c := *p
+	c.Ranks = make([][]Task, len(p.Ranks))
+	for r, tasks := range p.Ranks {
+		c.Ranks[r] = CloneTasks(tasks)
+		for i := range c.Ranks[r] {
+			if c.Ranks[r][i].Tag != 0 {
+				c.Ranks[r][i].Tag += by
+			}
+		}
+	}
+	return &c
+}

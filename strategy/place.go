@@ -163,7 +163,7 @@ func (r *zeroRun) meets(o *zeroRun, turn int) bool {
 func (z *zero) gatherFor(at int) (tasks []int) {
 	segments := z.builder.step.Forward
 	if z.plan.Name == EvalPlan {
-		segments = []int{z.builder.step.Eval}
+		segments = evalSegments(z.builder.step)
 	}
 	turn := z.turn(segments)
 	for i := range z.runs {

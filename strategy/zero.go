@@ -343,9 +343,15 @@ func (z *zero) eval() {
 		z.compute(z.builder.step.Eval, 0)
 		return
 	}
-	z.placeGathered([]int{z.builder.step.Eval})
+	segments := evalSegments(z.builder.step)
+	z.placeGathered(segments)
 	z.feed()
 	z.gather()
-	gathers := z.gatherFor(0)
-	z.nextStep(gathers, z.segment(z.builder.step.Eval, 0))
+	var gathers []int
+	last := 0
+	for at, seg := range segments {
+		gathers = append(gathers, z.gatherFor(at)...)
+		last = z.segment(seg, 0)
+	}
+	z.nextStep(gathers, last)
 }

@@ -122,7 +122,10 @@ func (w *worker) executor(name string, src data.Source, o data.Order, stores exe
 	if err != nil {
 		return nil, err
 	}
-	cfg.Rank, cfg.Plan, cfg.Step, cfg.Backend = w.cfg.Rank, w.setup.Program.Plans[name], w.setup.Step, w.backend
+	if cfg.Plan == nil {
+		cfg.Plan = w.setup.Program.Plans[name]
+	}
+	cfg.Rank, cfg.Step, cfg.Backend = w.cfg.Rank, w.setup.Step, w.backend
 	cfg.Streams = w.streams
 	cfg.Endpoint, cfg.Feeder, cfg.Stores, cfg.State = w.endpoint, feeder, stores, w.holder.shared()
 	cfg.Deadline = time.Duration(w.setup.Job.Network.TaskTimeout)
