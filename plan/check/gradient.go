@@ -146,11 +146,11 @@ func (t *tracer) event(together []place) {
 func (t *tracer) scatter(together []place) {
 	for _, at := range together {
 		task := t.at(at)
-		parts := task.Kind == plan.Collective && task.Op == plan.ReduceScatter && t.p.Values[task.Out[0].Value].Sliced
+		parts := t.leavesParts(task)
 		update := task.Kind == plan.Compute && t.p.Segs[task.Seg].Update != plan.NoState && t.p.Values[t.p.Segs[task.Seg].Update].Sliced
 		for _, r := range task.In {
 			switch {
-			case !t.scattered[life{at.rank, r}]:
+			case !t.scattered[life{at.rank, r}] || task.Kind == plan.Collective && task.Op == plan.AllGather:
 			case task.Kind == plan.Add && !parts && t.scattered[life{at.rank, task.In[0]}]:
 				parts = true
 			case !update && task.Kind != plan.Add && (task.Kind != plan.Commit || !t.p.Values[r.Value].Sliced) || task.Kind == plan.Add && !parts:
@@ -161,6 +161,15 @@ func (t *tracer) scatter(together []place) {
 			t.scattered[life{at.rank, r}] = parts
 		}
 	}
+}
+
+// leavesParts reports whether a task leaves of each value out a part that counts.
+func (t *tracer) leavesParts(task *plan.Task) bool {
+	if task.Kind != plan.Collective || task.Op != plan.ReduceScatter || len(t.p.Groups[task.Group]) == 1 {
+		return false
+	}
+	in, out := &t.p.Values[task.In[0].Value], &t.p.Values[task.Out[0].Value]
+	return out.Sliced || in.Shape.Elems() == out.Shape.Elems()
 }
 
 // sum unites what terms have met with a part of the sum. Of gradients, weights
