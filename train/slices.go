@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	"github.com/gangline/gangline/params"
@@ -92,8 +93,6 @@ func (s *sliced) params(ctx context.Context, version int64) (params.State, error
 	if err != nil {
 		return nil, err
 	}
-	for name, t := range cut {
-		whole[name] = t
-	}
+	maps.Copy(whole, cut)
 	return whole, c.AssembleAll(cut)
 }

@@ -78,7 +78,8 @@ func TestZero(t *testing.T) {
 					name      string
 					got, want float64
 				}{
-					{"parameters", float64(m.Parameters), float64(p)}, {"gradients", float64(m.Gradients), float64(p)},
+					{"parameters", float64(m.Parameters), float64(p)},
+					{"gradients", float64(m.Gradients), float64(p)},
 					{"slots", float64(m.OptimizerState), 2 * float64(p)},
 				}
 				for i, cut := range []bool{stage == 3, stage >= 2, true} {
