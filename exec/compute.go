@@ -7,6 +7,7 @@ import (
 
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/cut"
 	"github.com/gangline/gangline/plan"
 )
 
@@ -40,7 +41,7 @@ func (b *binder) compute(t *plan.Task, io operands) (op, error) {
 		if lo == hi {
 			return idle{}, nil
 		}
-		seg = cutTo(seg, hi-lo)
+		seg = cut.Update(seg, hi-lo)
 		b.own(t.In, io.in)
 		b.own(t.Out, io.out)
 	}

@@ -1,8 +1,6 @@
 package exec
 
-import (
-	"github.com/gangline/gangline/plan"
-)
+import "github.com/gangline/gangline/plan"
 
 // Memory is the bytes that a rank's executor has for the state of training.
 type Memory struct {
@@ -50,11 +48,10 @@ func (e *Exec) Memory() Memory {
 			arenas[v.Arena] = true
 			n = len(e.values.arenas[v.Arena][0])
 		}
-		times := len(copies)
-		if v.Once || copies[0] == copies[times-1] {
-			times = 1
+		if !v.Once && copies[0] != copies[len(copies)-1] {
+			n *= len(copies)
 		}
-		*bytes += int64(n * times)
+		*bytes += int64(n)
 	}
 	return m
 }
