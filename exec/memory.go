@@ -24,17 +24,14 @@ func (e *Exec) Memory() Memory {
 	}
 	var m Memory
 	counts := func(value int) *int64 {
-		switch v := &p.Values[value]; {
-		case v.Class == plan.Param:
-			return &m.Parameters
-		case v.Class == plan.Slot:
-			return &m.Slots
-		case v.Class == plan.Grad && read[value]:
-			return &m.Gradients
-		case v.Class == plan.Grad || v.State != plan.NoState && v.Once:
-			return &m.Temporary
+		v := &p.Values[value]
+		of := map[plan.Class]*int64{plan.Param: &m.Parameters, plan.Slot: &m.Slots, plan.Grad: &m.Temporary}[v.Class]
+		if v.Class == plan.Grad && read[value] {
+			of = &m.Gradients
+		} else if of == nil && v.State != plan.NoState && v.Once {
+			of = &m.Temporary
 		}
-		return nil
+		return of
 	}
 	arenas := map[int]bool{}
 	for r, copies := range e.values.copies {
@@ -45,8 +42,7 @@ func (e *Exec) Memory() Memory {
 		}
 		n := len(copies[0].Bytes())
 		if v.Arena != 0 { // all of it is of one kind
-			arenas[v.Arena] = true
-			n = len(e.values.arenas[v.Arena][0])
+			arenas[v.Arena], n = true, len(e.values.arenas[v.Arena][0])
 		}
 		if !v.Once && copies[0] != copies[len(copies)-1] {
 			n *= len(copies)

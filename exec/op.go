@@ -105,3 +105,8 @@ func (b *binder) party(t *plan.Task) (collective.Party, error) {
 	}
 	return p, nil
 }
+
+// idle is an update of no elements.
+type idle struct{ still }
+
+func (idle) run(context.Context, int64, int) error { return nil }

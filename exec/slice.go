@@ -12,12 +12,8 @@ import (
 // isSliced reports whether a collective leaves or takes the parts of values that ranks
 // answer for.
 func (b *binder) isSliced(t *plan.Task) bool {
-	parts := t.Out
-	if t.Op == plan.AllGather {
-		parts = t.In
-	}
 	return (t.Op == plan.ReduceScatter || t.Op == plan.AllGather) &&
-		slices.ContainsFunc(parts, func(r plan.Ref) bool { return b.e.cfg.Plan.Values[r.Value].Sliced })
+		slices.ContainsFunc(slices.Concat(t.In, t.Out), func(r plan.Ref) bool { return b.e.cfg.Plan.Values[r.Value].Sliced })
 }
 
 // sliced performs a ReduceScatter or AllGather on a run of an arena, of which this
@@ -54,16 +50,15 @@ func (b *binder) sliced(t *plan.Task, io operands, party collective.Party) (op, 
 }
 
 func (o *sliced) run(ctx context.Context, step int64, c int) error {
-	for _, pair := range o.before {
-		copy(pair[0], pair[1])
+	move(o.before)
+	defer move(o.after) // of a failed run nobody reads
+	return o.group.run(ctx, step, c)
+}
+
+func move(pairs [][2][]byte) {
+	for _, p := range pairs {
+		copy(p[0], p[1])
 	}
-	if err := o.group.run(ctx, step, c); err != nil {
-		return err
-	}
-	for _, pair := range o.after {
-		copy(pair[0], pair[1])
-	}
-	return nil
 }
 
 // own replaces the tensors of sliced values by what this rank answers for of them.
@@ -83,8 +78,3 @@ func (b *binder) own(refs []plan.Ref, tensors [][]*tensor.Tensor) {
 		}
 	}
 }
-
-// idle is an update of no elements.
-type idle struct{ still }
-
-func (idle) run(context.Context, int64, int) error { return nil }
