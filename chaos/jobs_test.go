@@ -78,6 +78,15 @@ optimizer: {kind: adam, lr: 0.01}
 strategy: {kind: allreduce, workers: 2}
 checkpoint: {every: 2, keep: 3}
 `, 2, 0},
+		{"mlp-zero", `
+model: {kind: mlp, hidden: [16]}
+data: {train: ` + linesSource + `, eval: ` + linesSource + `}
+batch: 50
+optimizer: {kind: adam, lr: 0.01, clip_norm: 1}
+eval: {every: 10}
+strategy: {kind: zero, workers: 3, stage: 3, bucket: 256B}
+checkpoint: {every: 1}
+`, 3, 0},
 		{"table-ps", `
 model: {kind: logistic, table: true}
 data: {train: ` + linesSource + `, eval: ` + linesSource + `}

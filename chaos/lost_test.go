@@ -58,6 +58,7 @@ func TestKilledRankIsNamed(t *testing.T) {
 	}{
 		{"logistic-allreduce", 0, "worker 0"},
 		{"ctr-allreduce", 1, "worker 1"},
+		{"mlp-zero", 2, "worker 2"},
 		{"ctr-ps", 1, "worker 1"},
 		{"ctr-ps", 2, "server 0"},
 		{"table-ps", 3, "server 1"},

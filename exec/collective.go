@@ -50,6 +50,9 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if t.Op == plan.AllReduce && len(t.In) > 1 {
 		return b.fused(t, io, party)
 	}
+	if b.isSliced(t) {
+		return b.sliced(t, io, party)
+	}
 	if err := io.counts(1, 1); err != nil {
 		return nil, err
 	}
@@ -100,35 +103,42 @@ func (b *binder) fused(t *plan.Task, io operands, party collective.Party) (op, e
 	if !slices.Equal(t.In, t.Out) {
 		return nil, errors.New("several values can be summed in place only")
 	}
-	runs, err := b.runs(t.In)
-	if err != nil {
-		return nil, err
-	}
-	s, err := b.scheduleOf(t, party.Group, true)
-	if err != nil {
-		return nil, err
-	}
-	o := &group{operands: io, runs: runs}
-	o.runner, err = collective.NewRunner(party, s, runs[0].DType(), runs[0].Elems())
+	o, _, err := b.run(t, t.In, io, party)
 	return o, err
 }
 
+// run binds a collective on the run of bytes that values are in their arena, of which
+// it returns the first.
+func (b *binder) run(t *plan.Task, whole []plan.Ref, io operands, party collective.Party) (o *group, lo int, err error) {
+	runs, lo, err := b.runs(whole)
+	if err != nil {
+		return nil, 0, err
+	}
+	s, err := b.scheduleOf(t, party.Group, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	o = &group{operands: io, runs: runs}
+	o.runner, err = collective.NewRunner(party, s, runs[0].DType(), runs[0].Elems())
+	return o, lo, err
+}
+
 // runs is, for each copy, the memory of values together, which must be one run of their
-// arena.
-func (b *binder) runs(refs []plan.Ref) (runs []*tensor.Tensor, err error) {
+// arena, and where in it that begins.
+func (b *binder) runs(refs []plan.Ref) (runs []*tensor.Tensor, lo int, err error) {
 	lo, hi, err := b.e.cfg.Plan.Span(refs)
 	if err != nil {
-		return nil, fmt.Errorf("cannot sum values together: %w", err)
+		return nil, 0, fmt.Errorf("values are no run: %w", err)
 	}
 	v := &b.e.cfg.Plan.Values[refs[0].Value]
 	for _, mem := range b.e.values.arenas[v.Arena] {
 		run, err := tensor.Wrap(v.DType, mem[lo:hi], (hi-lo)/v.DType.Size())
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		runs = append(runs, run)
 	}
-	return runs, nil
+	return runs, lo, nil
 }
 
 // scheduleOf is the schedule of a task; same says that In and Out are of one size.

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/optim"
@@ -14,10 +15,12 @@ import (
 
 // A ballot is what a rank says in a Commit: its weight and its loss as float64
 // in little-endian order, for each of its slices if the plan has any, and zeros up to
-// as many as any rank has; then one byte: the least of the faults it found.
+// as many as any rank has; then, where gradients are cut over ranks and clipped by norm, the
+// squares of those of this rank; then one byte: the least of the faults it found.
 const (
-	ballotLoss = 8
-	ballotPair = 16
+	ballotLoss    = 8
+	ballotPair    = 16
+	ballotSquares = 8
 )
 
 // What a ballot finds fault with.
@@ -32,7 +35,8 @@ const (
 //
 // Where the rule clips by norm, it also takes the norm of the gradients, which
 // must be sums over the group by then: all ranks have the same bits and so find
-// the same norm, without a word. What it hands on as the total weight is the
+// the same norm, without a word; but for slices, of which each says the squares of
+// its own. What it hands on as the total weight is the
 // number to divide by for the norm to hold (optim.Rule.Divisor); the Result has
 // the weight itself.
 //
@@ -49,6 +53,8 @@ type commit struct {
 	early    []*early // of the gradients among the operands that were looked at before
 	pairs    int      // of this rank
 	scaled   bool     // the last value is the loss scale
+	sliced   []bool   // by the values looked at
+	squared  bool     // ballots have squares
 	mine     []byte
 }
 
@@ -93,7 +99,15 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 			return nil, fmt.Errorf("weight and loss of %d slices, want %d", pairs, part.Hi-part.Lo)
 		}
 	}
-	mine := make([]byte, most*ballotPair+1)
+	b.own(t.In, io.in)
+	for _, r := range t.In {
+		o.sliced = append(o.sliced, b.e.cfg.Plan.Values[r.Value].Sliced)
+	}
+	size := most*ballotPair + 1
+	if o.squared = o.rule.ClipNorm > 0 && slices.Contains(o.sliced, true); o.squared {
+		size += ballotSquares
+	}
+	mine := make([]byte, size)
 	if t.Lane != (plan.Lane{Kind: plan.Group, ID: t.Group}) {
 		party.Streams = nil // what runs on them takes turns
 	}
@@ -127,7 +141,7 @@ func (b *binder) clipping(grads []plan.Ref, group int) (rule optim.Rule, err err
 	}
 	summed := map[int]bool{}
 	for _, c := range b.e.cfg.Plan.Ranks[b.e.cfg.Rank] {
-		if c.Kind == plan.Collective && (c.Op == plan.AllReduce || c.Op == plan.AllGatherRows) {
+		if c.Kind == plan.Collective && (c.Op == plan.AllReduce || c.Op == plan.AllGatherRows || c.Op == plan.ReduceScatter) {
 			for _, r := range c.Out {
 				summed[r.Value] = true
 			}
@@ -151,13 +165,19 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 	if o.scaled {
 		scale, in = in[len(in)-1].Scalar(), in[:len(in)-1]
 	}
-	fault, squares := o.look(in, c)
+	fault, squares, own := o.look(in, c)
+	if o.squared {
+		binary.LittleEndian.PutUint64(o.mine[len(o.mine)-1-ballotSquares:], math.Float64bits(own))
+	}
 	o.mine[len(o.mine)-1] = fault
 	all, err := o.exchange.Run(ctx, o.mine)
 	if err != nil {
 		return err
 	}
 	r := o.sum(all)
+	if squares += o.squares(all); math.IsInf(squares, 0) { // every slice is finite, their sum is not
+		r.Weight, r.Skipped, r.Faulty = 0, true, o.exchange.Group
+	}
 	if r.Skipped {
 		o.e.revert(o.group)
 	}
@@ -180,11 +200,12 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 
 // look goes over weight, loss and gradients, in this order, and returns what is
 // wrong. Where the rule clips by norm it adds up the squares of the gradients on
-// the way; a norm that is too large for a float64 is a fault like any other.
-func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares float64) {
+// the way, apart for those that are slices; a norm that is too large for a float64
+// is a fault like any other.
+func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares, own float64) {
 	norm := o.rule.ClipNorm > 0
 	for i, t := range in {
-		g := glance{}
+		g, sum := glance{}, &squares
 		switch {
 		case i < 2*o.pairs:
 			g.finite = finite(t)
@@ -193,11 +214,23 @@ func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares float64) 
 		default:
 			g = glanceAt(t, norm)
 		}
-		if squares += g.squares; !g.finite || math.IsInf(squares, 0) {
-			return byte(min(i/(2*o.pairs), faultGrad)), 0
+		if o.sliced[i] {
+			sum = &own
+		}
+		if *sum += g.squares; !g.finite || math.IsInf(*sum, 0) {
+			return byte(min(i/(2*o.pairs), faultGrad)), 0, 0
 		}
 	}
-	return faultNone, squares
+	return faultNone, squares, own
+}
+
+// squares adds up those that ranks say of their slices, in the order of the group.
+func (o *commit) squares(all []byte) (sum float64) {
+	size := len(o.mine)
+	for b := all; o.squared && len(b) > 0; b = b[size:] {
+		sum += math.Float64frombits(binary.LittleEndian.Uint64(b[size-1-ballotSquares:]))
+	}
+	return sum
 }
 
 // sum adds the ballots in the order of the group, and each in the order of its slices, so

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/cut"
 	"github.com/gangline/gangline/plan"
 )
 
@@ -34,6 +35,15 @@ func (b *binder) compute(t *plan.Task, io operands) (op, error) {
 	}
 	if err := b.fits(t.Out, seg.Out); err != nil {
 		return nil, fmt.Errorf("segment %q: %w", seg.Name, err)
+	}
+	if state := updates(cfg.Plan, t); state != plan.NoState && cfg.Plan.Values[state].Sliced {
+		lo, hi := cfg.Plan.Part(cfg.Rank, state)
+		if lo == hi {
+			return idle{}, nil
+		}
+		seg = cut.Update(seg, hi-lo)
+		b.own(t.In, io.in)
+		b.own(t.Out, io.out)
 	}
 	key := programKey{t.Seg, t.Lane}
 	p := b.programs[key]

@@ -57,16 +57,17 @@ type early struct {
 	found []glance // by copy
 }
 
-// findEarly lists the gradients that Commits look at and a collective was the last to write.
-func findEarly(list []plan.Task, window int) map[plan.Ref]*early {
+// findEarly lists the gradients that Commits look at and a collective was the last to write;
+// but for slices, which are parts of what it writes.
+func findEarly(p *plan.Plan, list []plan.Task) map[plan.Ref]*early {
 	found := map[plan.Ref]*early{}
 	writer := map[plan.Ref]*plan.Task{}
 	for i := range list {
 		t := &list[i]
 		if t.Kind == plan.Commit && len(t.In) > 2 {
 			for _, r := range t.In[2:] {
-				if w := writer[r]; w != nil && w.Kind == plan.Collective {
-					found[r] = &early{found: make([]glance, window)}
+				if w := writer[r]; w != nil && w.Kind == plan.Collective && !p.Values[r.Value].Sliced {
+					found[r] = &early{found: make([]glance, p.Window)}
 				}
 			}
 		}

@@ -200,7 +200,7 @@ func New(cfg Config) (*Exec, error) {
 	if cfg.Endpoint != nil {
 		alloc = cfg.Endpoint.Alloc
 	}
-	e.values = newValues(p, list, cfg.State, alloc)
+	e.values = newValues(p, cfg.Rank, cfg.State, alloc)
 	e.books = newLedger(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)
@@ -224,7 +224,7 @@ func New(cfg Config) (*Exec, error) {
 // bind makes the ops and the lanes.
 func (e *Exec) bind(list []plan.Task) error {
 	lanes := map[plan.Lane]*lane{}
-	b := binder{e: e, programs: map[programKey]compute.Program{}, early: findEarly(list, e.cfg.Plan.Window)}
+	b := binder{e: e, programs: map[programKey]compute.Program{}, parts: map[*tensor.Tensor]*tensor.Tensor{}, early: findEarly(e.cfg.Plan, list)}
 	for i := range list {
 		t := &list[i]
 		l := lanes[t.Lane]

@@ -32,7 +32,7 @@ func sharedLives(p *plan.Plan, list []plan.Task) map[plan.Ref]plan.Ref {
 			u := lives[r]
 			if u == nil {
 				v := &p.Values[r.Value]
-				u = &inUse{ref: r, first: i, lane: t.Lane, shareable: v.Arena == 0 && v.Class != plan.Param && v.Class != plan.Slot}
+				u = &inUse{ref: r, first: i, lane: t.Lane, shareable: v.Arena == 0 && !v.Once && v.Class != plan.Param && v.Class != plan.Slot}
 				lives[r] = u
 			}
 			u.last, u.shareable = i, u.shareable && u.lane == t.Lane

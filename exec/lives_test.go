@@ -47,7 +47,7 @@ rank 0
 	if d := cmp.Diff(want, sharedLives(p, p.Ranks[0])); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	values := newValues(p, p.Ranks[0], nil, transport.Ordinary)
+	values := newValues(p, 0, nil, transport.Ordinary)
 	memory := func(micro int) *tensor.Tensor {
 		copies, err := values.get(plan.Ref{Value: 2, Micro: micro})
 		if err != nil {

@@ -36,6 +36,7 @@ type binder struct {
 	e        *Exec
 	programs map[programKey]compute.Program
 	early    map[plan.Ref]*early
+	parts    map[*tensor.Tensor]*tensor.Tensor // what this rank answers for of a sliced value
 }
 
 // bind makes a task's op.
@@ -109,3 +110,8 @@ func (b *binder) party(t *plan.Task) (collective.Party, error) {
 	}
 	return p, nil
 }
+
+// idle is an update of no elements.
+type idle struct{ still }
+
+func (idle) run(context.Context, int64, int) error { return nil }

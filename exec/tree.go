@@ -36,7 +36,7 @@ func (b *binder) tree(t *plan.Task, io operands, party collective.Party) (op, er
 	o := &treeSum{branches: make([][]*tensor.Tensor, p.Window)}
 	elems := 0
 	for k := 0; k < len(t.In); k += n {
-		runs, err := b.runs(t.In[k : k+n])
+		runs, _, err := b.runs(t.In[k : k+n])
 		if err != nil {
 			return nil, err
 		}

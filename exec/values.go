@@ -10,6 +10,7 @@ import (
 // values holds the tensors of a rank.
 type values struct {
 	plan  *plan.Plan
+	rank  int
 	state map[string]*tensor.Tensor
 	// copies holds one tensor for each step in flight; for state, the same
 	// tensor each time.
@@ -21,28 +22,32 @@ type values struct {
 	arenas map[int][][]byte
 }
 
-func newValues(p *plan.Plan, list []plan.Task, state map[string]*tensor.Tensor, alloc func(n int) []byte) *values {
+func newValues(p *plan.Plan, rank int, state map[string]*tensor.Tensor, alloc func(n int) []byte) *values {
 	if state == nil {
 		state = map[string]*tensor.Tensor{}
 	}
 	return &values{
-		plan: p, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{},
-		arenas: newArenas(p, alloc), same: sharedLives(p, list),
+		plan: p, rank: rank, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{},
+		arenas: newArenas(p, alloc), same: sharedLives(p, p.Ranks[rank]),
 	}
 }
 
 // newArenas allocates what the values placed in arenas need.
 func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
-	size := map[int]int{}
+	size, once := map[int]int{}, map[int]bool{}
 	for i := range p.Values {
 		if v := &p.Values[i]; v.Arena != 0 {
-			size[v.Arena] = max(size[v.Arena], v.Offset+v.Bytes())
+			size[v.Arena], once[v.Arena] = max(size[v.Arena], v.Offset+v.Bytes()), v.Once
 		}
 	}
 	arenas := map[int][][]byte{}
 	for arena, n := range size {
-		for range p.Window {
-			arenas[arena] = append(arenas[arena], alloc(n))
+		for c := range p.Window {
+			if c == 0 || !once[arena] {
+				arenas[arena] = append(arenas[arena], alloc(n))
+			} else {
+				arenas[arena] = append(arenas[arena], arenas[arena][0])
+			}
 		}
 	}
 	return arenas
@@ -89,16 +94,16 @@ func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
 	c := make([]*tensor.Tensor, v.plan.Window)
 	for i := range c {
 		switch {
-		case held && i > 0:
+		case i > 0 && (held || val.Once):
 			c[i] = c[0]
 		case held:
-			c[i], err = v.held(val)
+			c[i], err = v.held(val, r.Value)
 		case val.Arena != 0 && (r.Micro != 0 || r.Use != 0):
 			err = fmt.Errorf("value %q is in an arena and can have one life a step only", val.Name)
 		case val.Arena != 0:
 			c[i], err = v.placed(val, i)
 		default:
-			c[i] = tensor.New(val.DType, startShape(val.Shape)...)
+			c[i] = tensor.New(val.DType, startShape(v.shape(val, r.Value))...)
 		}
 		if err != nil {
 			return nil, err
@@ -111,20 +116,39 @@ func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
 	return c, nil
 }
 
-// held finds state by name, or makes it.
-func (v *values) held(val *plan.Value) (*tensor.Tensor, error) {
+// shape is that of what this rank has of a value: of a slice, so many elements.
+func (v *values) shape(val *plan.Value, index int) tensor.Shape {
+	if !val.Partial() {
+		return val.Shape
+	}
+	lo, hi := v.plan.Part(v.rank, index)
+	return tensor.Shape{hi - lo}
+}
+
+// held finds state by name, or makes it. Where the plan places it in an arena, that is
+// where it is from then on, for all who share the state.
+func (v *values) held(val *plan.Value, index int) (*tensor.Tensor, error) {
 	if !val.Shape.Static() {
 		return nil, fmt.Errorf("state %q has dynamic shape %v", val.Name, val.Shape)
 	}
+	shape := v.shape(val, index)
 	t := v.state[val.Name]
 	if t == nil {
-		t = tensor.New(val.DType, val.Shape...)
+		t = tensor.New(val.DType, shape...)
 		v.state[val.Name] = t
 	}
-	if t.DType() != val.DType || !val.Shape.Equal(t.Shape()) {
-		return nil, fmt.Errorf("state %q is %v %v where the plan says %v %v", val.Name, t.DType(), t.Shape(), val.DType, val.Shape)
+	if t.DType() != val.DType || !shape.Equal(t.Shape()) {
+		return nil, fmt.Errorf("state %q is %v %v where the plan says %v %v", val.Name, t.DType(), t.Shape(), val.DType, shape)
 	}
-	return t, nil
+	if val.Arena == 0 {
+		return t, nil
+	}
+	placed, err := v.placed(val, 0)
+	if err == nil {
+		copy(placed.Bytes(), t.Bytes())
+		v.state[val.Name] = placed
+	}
+	return placed, err
 }
 
 // startShape is a shape with its dynamic dims at 0.

@@ -165,12 +165,12 @@ type Source struct {
 
 // Strategy says how the step is spread over processes.
 type Strategy struct {
-	// Kind is serial, allreduce, ps, localsgd or sma.
+	// Kind is serial, allreduce, zero, ps, localsgd or sma.
 	Kind string `yaml:"kind"`
 	// Workers and Servers count processes; defaults 1/0 (serial), 2/1 (ps), else 2/0.
 	Workers int `yaml:"workers"`
 	Servers int `yaml:"servers"`
-	// Bucket bounds the bytes of gradients that are summed together (allreduce); 0:
+	// Bucket bounds the bytes of gradients that are summed together (allreduce, zero); 0:
 	// each by itself.
 	Bucket Size `yaml:"bucket"`
 	// Compression makes the gradients smaller that workers sum (allreduce).
@@ -184,6 +184,9 @@ type Strategy struct {
 	Alpha float64        `yaml:"alpha"`
 	Slots strategy.Slots `yaml:"slots"`
 	Outer Outer          `yaml:"outer"`
+	// Stage says what zero cuts in slices: 1 the slots, 2 also gradients, 3 also
+	// parameters.
+	Stage int `yaml:"stage"`
 	// Consistency is how far workers may drift apart (ps).
 	Consistency Consistency `yaml:"consistency"`
 }
@@ -329,7 +332,7 @@ func Default() Job {
 		Data:      Data{Memory: 2e9},
 		Backend:   "native",
 		Strategy: Strategy{
-			Kind: "serial", Bucket: strategy.BucketDefault, Algorithm: AlgorithmAuto,
+			Kind: "serial", Stage: 1, Bucket: strategy.BucketDefault, Algorithm: AlgorithmAuto,
 			Compression: Compression{Kind: CompressNone, Feedback: FeedbackAuto, Min: compressMin}, Consistency: Consistency{Kind: "bsp"},
 		},
 		Eval: Eval{Threshold: .5},

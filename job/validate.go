@@ -164,7 +164,11 @@ func (j *Job) validateStrategy() error {
 		return &FieldError{"strategy.workers", fmt.Sprintf("%d workers and %d servers are more than %d ranks", s.Workers, s.Servers, MaxRanks)}
 	case s.Kind == "serial" && s.Workers != 1:
 		return &FieldError{"strategy.workers", fmt.Sprintf("serial has one worker, not %d: set strategy.kind=allreduce or ps, or workers 1", s.Workers)}
-	case slices.Contains([]string{"serial", "allreduce", "localsgd", "sma"}, s.Kind) && s.Servers != 0:
+	case s.Stage < 1 || s.Stage > 3:
+		return &FieldError{"strategy.stage", fmt.Sprintf("must be 1, 2 or 3, is %d", s.Stage)}
+	case s.Stage != 1 && s.Kind != "zero":
+		return &FieldError{"strategy.stage", fmt.Sprintf("is %d, which %s does not have: set strategy.kind=zero, or leave it out", s.Stage, s.Kind)}
+	case s.Servers != 0 && slices.Contains([]string{"serial", "allreduce", "zero", "localsgd", "sma"}, s.Kind):
 		return &FieldError{"strategy.servers", fmt.Sprintf("%s has no servers: set strategy.kind=ps, or servers 0", s.Kind)}
 	}
 	if err := j.validateAveraging(); err != nil {

@@ -12,7 +12,8 @@ const Line = 64
 // Span returns the bytes [lo, hi) of the arena that the values of refs fill
 // together: what one Collective sums of several. It fails unless they are of one
 // dtype and lie in one arena one behind the other, in the order of refs, with less
-// than Line bytes between neighbours, in which no other value is.
+// than Line bytes between neighbours, in which no other value is but one that shares
+// memory with them.
 func (p *Plan) Span(refs []Ref) (lo, hi int, err error) {
 	var before *Value
 	for _, r := range refs {
@@ -33,7 +34,7 @@ func (p *Plan) Span(refs []Ref) (lo, hi int, err error) {
 	for i := range p.Values {
 		v := &p.Values[i]
 		within := before != nil && v.Arena == before.Arena && v.Offset < hi && v.Offset+v.Bytes() > lo
-		if within && !slices.ContainsFunc(refs, func(r Ref) bool { return r.Value == i }) {
+		if within && !slices.ContainsFunc(refs, func(r Ref) bool { return r.Value == i || v.Overlaps(&p.Values[r.Value]) }) {
 			return 0, 0, fmt.Errorf("%s lies between them", Quote(v.Name))
 		}
 	}

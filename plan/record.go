@@ -29,6 +29,18 @@ func (c *codec) value(i int, v *Value) {
 	setting(c, "of", &v.State, v.State != own, c.name, c.lookup)
 	c.number("arena", &v.Arena, false)
 	c.number("offset", &v.Offset, false)
+	c.flag("sliced", &v.Sliced)
+	c.flag("once", &v.Once)
+}
+
+// flag is a setting that is there if it is true.
+func (c *codec) flag(key string, v *bool) {
+	setting(c, key, v, *v, strconv.FormatBool, func(s string) (bool, error) {
+		if s != "true" {
+			return false, fmt.Errorf("%s=%s: want true, or nothing", key, s)
+		}
+		return true, nil
+	})
 }
 
 func (c *codec) seg(i int, s *Seg) {

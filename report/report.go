@@ -157,6 +157,17 @@ func (g *Gradients) Add(o Gradients) {
 	g.Pending += o.Pending
 }
 
+// Memory is the bytes that a worker has for the state of training, whatever it computes
+// besides.
+type Memory struct {
+	Parameters     int64 `json:"parameters"`
+	Gradients      int64 `json:"gradients"`       // that the updates read
+	OptimizerState int64 `json:"optimizer_state"` // the slots of the rule
+	// Temporary is parameters and gradients that are there for a while only: gathered,
+	// not yet scattered, of one micro-batch.
+	Temporary int64 `json:"temporary"`
+}
+
 // Rank is what one rank says of itself.
 type Rank struct {
 	Rank             int       `json:"rank"`
@@ -174,6 +185,8 @@ type Rank struct {
 	// Skipped counts the steps that changed nothing here; where workers train copies
 	// of their own, each has its own.
 	Skipped int64 `json:"steps_skipped"`
+	// Memory is of workers.
+	Memory *Memory `json:"memory,omitempty"`
 	// Main is of rank 0 only.
 	Main *Main `json:"main,omitempty"`
 }

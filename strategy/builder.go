@@ -34,6 +34,7 @@ type builder struct {
 	roles   map[*graph.Node]plan.Value // class and state of nodes that are no activations
 	wrote   map[int][]int              // tasks by the value they write
 	read    map[int][]int              // tasks by the value they read
+	shares  map[int][]int              // values that have memory in common with one
 	tag     uint32
 	arena   int // bytes of the arena that are taken
 	bucket  bucket
@@ -198,6 +199,9 @@ func (b *builder) add(t plan.Task, after ...int) int {
 		after = append(after, b.wrote[r.Value]...)
 	}
 	for _, r := range t.Out {
+		for _, v := range b.shares[r.Value] {
+			after = append(append(after, b.read[v]...), b.wrote[v]...)
+		}
 		after = append(after, b.read[r.Value]...)
 		for _, w := range b.wrote[r.Value] {
 			if t.Kind != plan.Pull || b.tasks[w].Kind != plan.Pull { // stores fill parts of their own

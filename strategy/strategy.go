@@ -53,6 +53,9 @@ type Cluster struct {
 	CompressFrom int
 	// Averaging is of the strategies whose workers train copies of their own.
 	Averaging Averaging
+	// Stage says what zero cuts in slices: 1 the slots, 2 also the gradients, 3 also the
+	// parameters; 0 is 1.
+	Stage int
 }
 
 // BucketDefault is the bytes of a bucket where nothing else is said. A message over a
@@ -119,7 +122,7 @@ const (
 )
 
 // Names returns the names of the strategies.
-func Names() []string { return []string{"serial", "allreduce", "ps", "localsgd", "sma"} }
+func Names() []string { return []string{"serial", "allreduce", "zero", "ps", "localsgd", "sma"} }
 
 // ByName returns a strategy. An unknown name is an error that gives the nearest
 // of those there are.
@@ -129,6 +132,8 @@ func ByName(kind string) (Strategy, error) {
 		return Serial, nil
 	case "allreduce":
 		return AllReduce, nil
+	case "zero":
+		return Zero, nil
 	case "ps":
 		return PS, nil
 	case "localsgd":

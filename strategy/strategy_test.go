@@ -91,6 +91,12 @@ func clusters(kind string) []strategy.Cluster {
 			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Micro: w}, strategy.Cluster{Workers: w + 1, Bucket: 1})
 			all = append(all, strategy.Cluster{Workers: w + 1, Bucket: 100, Compression: onebit(), CompressFrom: 40})
 		}
+	case "zero":
+		for w := range 5 {
+			for stage := range 3 {
+				all = append(all, strategy.Cluster{Workers: w + 1, Stage: stage + 1}, strategy.Cluster{Workers: w + 1, Stage: stage + 1, Bucket: 100, Micro: 1 + w%3})
+			}
+		}
 	case "ps":
 		for w := range 8 {
 			for s := range 4 {
@@ -242,6 +248,11 @@ func TestWrongClusters(t *testing.T) {
 		{"allreduce", strategy.Cluster{}, "at least one worker"},
 		{"allreduce", strategy.Cluster{Workers: 2, Servers: 1}, "no servers"},
 		{"allreduce", strategy.Cluster{Workers: 2, Bucket: -1}, "want 1 or more"},
+		{"zero", strategy.Cluster{}, "at least one worker"},
+		{"zero", strategy.Cluster{Workers: 2, Servers: 1}, "no servers"},
+		{"zero", strategy.Cluster{Workers: 2, Bucket: -1}, "want 1 or more"},
+		{"zero", strategy.Cluster{Workers: 2, Stage: 4}, "want 1, 2 or 3"},
+		{"zero", strategy.Cluster{Workers: 2, Hosts: [][]int{{1}, {0}}}, "in order"},
 		{"ps", strategy.Cluster{Workers: 2}, "at least one of each"},
 		{"ps of tables", strategy.Cluster{Workers: 2, Servers: 1, Micro: 2}, "w is a table, whose rows are pulled for the whole batch at once"},
 	} {
@@ -279,8 +290,23 @@ func TestWholeNorms(t *testing.T) {
 	}
 }
 
+// Slices refuse a rule that needs the norm of a whole parameter, but not one that clips
+// by the norm of all, which slices add up.
+func TestNormsOfSlices(t *testing.T) {
+	step := steps(t)["mlp"]
+	for kind, want := range map[optim.Kind]string{optim.LAMB: "set optimizer.kind adamw", optim.SGD: ""} {
+		for i := range step.Params {
+			step.Params[i].Rule = optim.Rule{Kind: kind, LR: .1, ClipNorm: 1}
+		}
+		_, err := strategy.Zero(step, strategy.Cluster{Workers: 2})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
 func TestByNameSpelling(t *testing.T) {
-	for given, want := range map[string]string{"alreduce": "allreduce", "PS": "ps", "seral": "serial", "pss": "ps"} {
+	for given, want := range map[string]string{"alreduce": "allreduce", "PS": "ps", "seral": "serial", "pss": "ps", "zeor": "zero"} {
 		if _, err := strategy.ByName(given); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("did you mean %q", want)) {
 			t.Errorf("ByName(%q): %v, want nearest %q", given, err, want)
 		}

@@ -16,7 +16,7 @@ func Inputs(step *graph.Step, plan string) []*graph.Node {
 	segments := slices.Clone(step.Forward)
 	var nodes []*graph.Node
 	if plan == EvalPlan {
-		segments = []int{step.Eval}
+		segments = evalSegments(step)
 		nodes = append(nodes, step.Model.Label)
 	}
 	for _, i := range segments {
@@ -30,6 +30,17 @@ func Inputs(step *graph.Step, plan string) []*graph.Node {
 	nodes = slices.DeleteFunc(nodes, func(n *graph.Node) bool { return n.Op != graph.Input })
 	slices.SortFunc(nodes, func(a, b *graph.Node) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.Compact(nodes)
+}
+
+// evalSegments are those of the evaluation in their order: one, unless the step was cut
+// (see package graph/cut).
+func evalSegments(step *graph.Step) (segments []int) {
+	for i := range step.Segments {
+		if step.Segments[i].Eval && i != step.Eval {
+			segments = append(segments, i)
+		}
+	}
+	return append(segments, step.Eval)
 }
 
 // feed brings the batch.

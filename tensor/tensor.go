@@ -68,6 +68,12 @@ func From[T Elem](v []T, shape ...int) *Tensor {
 	return t
 }
 
+// Part returns elements [lo, hi) in row-major order, flat, in the same memory.
+func (t *Tensor) Part(lo, hi int) *Tensor {
+	size := t.dtype.Size()
+	return &Tensor{dtype: t.dtype, shape: Shape{hi - lo}, elems: hi - lo, mem: slices.Clip(t.mem[lo*size : hi*size])}
+}
+
 // DType returns the element type.
 func (t *Tensor) DType() DType { return t.dtype }
 

@@ -31,9 +31,9 @@ func featuresDigest(f *feature.Fitted) (string, error) {
 }
 
 // workers are those of the job, for what they say to each other between steps.
-func (w *worker) workers() meet.Workers {
+func (m *member) workers() meet.Workers {
 	return meet.Workers{
-		Endpoint: w.endpoint, Rank: w.cfg.Rank, Count: w.setup.Cluster.Workers, Patience: time.Duration(w.setup.Job.Network.TaskTimeout),
+		Endpoint: m.endpoint, Rank: m.cfg.Rank, Count: m.setup.Cluster.Workers, Patience: time.Duration(m.setup.Job.Network.TaskTimeout),
 	}
 }
 

@@ -26,6 +26,9 @@ import (
 // tallyTag carries tallies to rank 0: above the tags of plans and stores.
 const tallyTag = 1 << 26
 
+// testTagBits is for the tags of a plan; above them stands which source it tests.
+const testTagBits = 20
+
 // tester runs the eval plan over a source.
 type tester struct {
 	exec  *exec.Exec
@@ -86,7 +89,11 @@ func (w *worker) tester(src data.Source, version int64) (*tester, error) {
 	if t.parts, err = w.testParts(src, o); err != nil {
 		return nil, err
 	}
-	t.exec, err = w.executor(strategy.EvalPlan, src, o, stores, exec.Config{OnOutput: t.take})
+	p := w.setup.Program.Plans[strategy.EvalPlan]
+	if stores == nil { // the executors of other sources live on
+		p = p.Retagged(uint32(len(w.tests)) << testTagBits)
+	}
+	t.exec, err = w.executor(strategy.EvalPlan, src, o, stores, exec.Config{Plan: p, OnOutput: t.take})
 	if err != nil {
 		return nil, err
 	}

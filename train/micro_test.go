@@ -33,6 +33,9 @@ func TestMicroBatches(t *testing.T) {
 						{"strategy.kind=serial"},
 						{"strategy.kind=allreduce", "strategy.workers=2"},
 						{"strategy.kind=allreduce", "strategy.workers=3", "strategy.bucket=100B"},
+						{"strategy.kind=zero", "strategy.workers=3", "strategy.stage=1", "strategy.bucket=200B"},
+						{"strategy.kind=zero", "strategy.workers=2", "strategy.stage=2", "strategy.bucket=200B"},
+						{"strategy.kind=zero", "strategy.workers=2", "strategy.stage=3", "strategy.bucket=200B"},
 						{"strategy.kind=ps", "strategy.workers=2", "strategy.servers=2"},
 					} {
 						if s[0] == "strategy.kind=ps" && (parse(t, text).Optimizer.Separable() != nil || c.tables) {

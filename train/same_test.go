@@ -21,6 +21,7 @@ import (
 	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
+	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/tensor"
 	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/transport"
@@ -120,13 +121,16 @@ func runRank(ctx context.Context, m *member, steps int64, out *result) error {
 	if report.Gradients, err = w.holder.gradients(ctx, w.steps.Step()); err != nil {
 		return err
 	}
-	if m.cfg.Rank == 0 {
+	if m.cfg.Rank == 0 || w.holder.spread() {
 		params, err := w.holder.params(ctx, steps)
 		if err != nil {
 			return err
 		}
-		out.params = params
+		if m.cfg.Rank == 0 {
+			out.params = params
+		}
 	}
+	report.Memory = w.memory()
 	return w.holder.leave(ctx)
 }
 
@@ -249,21 +253,29 @@ func sameParameters(t *testing.T, text string, src data.Source, precision string
 	for _, s := range []struct {
 		kind             string
 		workers, servers int
+		stage            int
 	}{
-		{"allreduce", 1, 0},
-		{"allreduce", 2, 0},
-		{"allreduce", 3, 0},
-		{"allreduce", 4, 0},
-		{"ps", 1, 1},
-		{"ps", 2, 1},
-		{"ps", 3, 2},
-		{"ps", 4, 3},
+		{"allreduce", 1, 0, 1},
+		{"allreduce", 2, 0, 1},
+		{"allreduce", 3, 0, 1},
+		{"allreduce", 4, 0, 1},
+		{"zero", 1, 0, 3},
+		{"zero", 2, 0, 1},
+		{"zero", 3, 0, 2},
+		{"zero", 3, 0, 3},
+		{"ps", 1, 1, 1},
+		{"ps", 2, 1, 1},
+		{"ps", 3, 2, 1},
+		{"ps", 4, 3, 1},
 	} {
 		if s.kind == "ps" && parse(t, text).Optimizer.Separable() != nil {
 			continue // refused, which the tests of job prove
 		}
+		if s.kind == "zero" && parse(t, text).Optimizer.Kind == optim.LAMB {
+			continue // refused, unless for tables
+		}
 		j := parse(t, text, "backend="+backend, "strategy.kind="+s.kind,
-			fmt.Sprintf("strategy.workers=%d", s.workers), fmt.Sprintf("strategy.servers=%d", s.servers))
+			fmt.Sprintf("strategy.workers=%d", s.workers), fmt.Sprintf("strategy.servers=%d", s.servers), fmt.Sprintf("strategy.stage=%d", s.stage))
 		got := trainMem(t, j, src, sameSteps)
 		if t.Failed() {
 			return

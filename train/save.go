@@ -109,6 +109,9 @@ func resumePoint(cfg Config) (*checkpoint.Checkpoint, error) {
 // back to it.
 const saveTag = shareTag + 1
 
+// paramsTag carries slices of the parameters to rank 0.
+const paramsTag = saveTag + 1
+
 // save writes the checkpoint of a version: rank 0 makes the directory, gathers what
 // describes the shards, and publishes. Other workers take part if they hold pieces
 // of their own. They need not wait for the end of it: no later step commits without

@@ -16,6 +16,7 @@ import (
 	"github.com/gangline/gangline/collective/cost"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/cut"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/plan"
@@ -54,12 +55,15 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 		Job: j, Step: step, DType: dtype,
 		Cluster: clusterOf(&j),
 	}
+	if s.Cluster.Stage == 3 { // parameters are gathered a bucket at a time
+		s.Step = cut.Step(step, s.Cluster.Bucket)
+	}
 	if column := input.WeighedBy(columns); column != "" {
 		if err := s.checkWeighed(column); err != nil {
 			return nil, err
 		}
 	}
-	if s.Program, err = planned(j, step, s.Cluster); err != nil {
+	if s.Program, err = planned(j, s.Step, s.Cluster); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -68,7 +72,7 @@ func NewSetup(j job.Job, columns []data.ColumnSpec) (*Setup, error) {
 // clusterOf is what a strategy may know of the machines.
 func clusterOf(j *job.Job) strategy.Cluster {
 	s := &j.Strategy
-	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Costs: j.Network.Table, Slices: j.StepSlices()}
+	c := strategy.Cluster{Workers: s.Workers, Servers: s.Servers, Bucket: max(int(s.Bucket), 1), Micro: j.MicroBatches, Stage: s.Stage, Costs: j.Network.Table, Slices: j.StepSlices()}
 	if s.Algorithm != job.AlgorithmAuto {
 		c.Algorithm = s.Algorithm
 	}

@@ -142,6 +142,9 @@ func (w *worker) keepLost() error {
 
 // newHolder says where this worker's parameters live.
 func (m *member) newHolder() (holder, error) {
+	if sl := slicesOf(m.setup.Program.Plans[strategy.StepPlan], m.cfg.Rank); sl != nil {
+		return newSliced(m, sl)
+	}
 	if m.setup.Cluster.Servers == 0 {
 		return newLocal(m.setup, m.cfg.Rank, m.from, m.imported)
 	}
@@ -155,7 +158,10 @@ func (w *worker) executor(name string, src data.Source, o data.Order, stores exe
 	if err != nil {
 		return nil, err
 	}
-	cfg.Rank, cfg.Plan, cfg.Step, cfg.Backend = w.cfg.Rank, w.setup.Program.Plans[name], w.setup.Step, w.backend
+	if cfg.Plan == nil {
+		cfg.Plan = w.setup.Program.Plans[name]
+	}
+	cfg.Rank, cfg.Step, cfg.Backend = w.cfg.Rank, w.setup.Step, w.backend
 	if cfg.Streams = w.streams; w.joined != nil {
 		cfg.Calls = &w.board
 	}
@@ -295,6 +301,7 @@ func (w *worker) finish(ctx context.Context, report *report.Rank) error {
 		}
 	}
 	report.StepTime, report.BadRows, report.Skipped = w.stepTime(), w.rows.Bad(), w.main.Skipped
+	report.Memory = w.memory()
 	report.Compression = residual.Reports(w.steps.Step().Compressed())
 	bye, cancel := context.WithTimeout(ctx, byeTimeout)
 	defer cancel()
@@ -329,6 +336,15 @@ func (w *worker) stepTime() *report.StepTime {
 		Wait: t.Wait.Seconds(), WaitInput: t.WaitInput.Seconds(), Input: t.Input.Seconds(), Update: t.Update.Seconds(),
 		Adding: t.Adding.Seconds(),
 	}
+}
+
+// memory says what this rank holds of the state, and what it holds for a while.
+func (w *worker) memory() *report.Memory {
+	m := w.steps.Step().Memory()
+	for _, t := range w.tests {
+		m.Temporary += t.exec.Memory().Temporary
+	}
+	return &report.Memory{Parameters: m.Parameters, Gradients: m.Gradients, OptimizerState: m.Slots, Temporary: m.Temporary}
 }
 
 func (w *worker) close() error {

@@ -5,7 +5,7 @@
 //
 //  1. Form: every index names something, a task is on the lane that its kind
 //     occupies and has the values that its kind reads and writes; what is placed
-//     in an arena fits there and overlaps nothing.
+//     in an arena fits there, and what overlaps is in use one after the other.
 //  2. Agreement: the members of a group see the same collectives, alike and in
 //     one order; tags tell messages apart.
 //  3. Progress: no rank hangs, even if a send ends only when its receive is
@@ -16,7 +16,8 @@
 //     the window; what is pulled is as the step before left it.
 //  6. Gradients: every holder of a trained state updates it once a step, from a
 //     gradient that has met every batch of the step once, divided by the weight
-//     of the same batches, and checked for finiteness.
+//     of the same batches, and checked for finiteness. A sliced state is updated so
+//     in parts that make up the whole, and gathered before anything reads it.
 //
 // A plan that declares no gradient (an evaluation) has nothing to prove in 6.
 // What is not proved: that a segment computes what its name says, that a peer

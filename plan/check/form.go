@@ -79,9 +79,13 @@ func (c *checker) wrongValue(i int, v *plan.Value) string {
 		return fmt.Sprintf("lasts over steps: its shape %v must be static", v.Shape)
 	case v.Class == plan.Slot && !v.Shape.Equal(c.p.Values[v.State].Shape):
 		return fmt.Sprintf("is a slot: its shape %v must be that of its parameter, %v", v.Shape, c.p.Values[v.State].Shape)
+	case v.Sliced && (v.State == plan.NoState || v.Class != plan.Param && v.Class != plan.Slot && v.Class != plan.Grad || !v.Shape.Static()):
+		return "is sliced: want a parameter, a slot or a gradient, of static shape"
+	case v.Sliced && !c.p.Values[v.State].Sliced || v.Class == plan.Slot && v.Sliced != c.p.Values[v.State].Sliced:
+		return "is sliced where its parameter is not, or the other way round: want both alike"
 	case v.Arena == 0:
 		return ""
-	case c.lasts(i):
+	case c.lasts(i) && !v.Once:
 		return fmt.Sprintf("is a %v, which lasts over steps: it cannot be in an arena, of which each step in flight has its own", v.Class)
 	case !v.Shape.Static():
 		return fmt.Sprintf("is in an arena: its shape %v must be static", v.Shape)
@@ -108,6 +112,13 @@ func (c *checker) arenas() {
 	})
 	for n := 1; n < len(placed); n++ { // if any two overlap, so do neighbours
 		a, b := &c.p.Values[placed[n-1]], &c.p.Values[placed[n]]
+		if a.Arena == b.Arena && a.Once != b.Once {
+			c.plan("value %d (%s) is in arena %d, where %s is %s: want all of an arena there once, or none",
+				placed[n], b.Name, b.Arena, plan.Quote(a.Name), map[bool]string{true: "there once", false: "there once per step in flight"}[a.Once])
+		}
+		if a.Overlaps(b) { // which needs a proof of its own: see shared
+			continue
+		}
 		if size := a.Bytes(); a.Arena == b.Arena && b.Offset-a.Offset < size {
 			c.plan("value %d (%s) is at %d of arena %d, within the %d bytes of %s at %d: move it behind them",
 				placed[n], b.Name, b.Offset, b.Arena, size, plan.Quote(a.Name), a.Offset)
@@ -150,9 +161,9 @@ func formOf(t *plan.Task) (lane plan.Lane, in, out string) {
 				return plan.Lane{Kind: plan.Group, ID: t.Group}, "2+", "2"
 			}
 			return plan.Lane{Kind: plan.Group, ID: t.Group}, "2", "2"
-		case plan.AllReduce:
+		case plan.AllReduce, plan.ReduceScatter, plan.AllGather:
 			return plan.Lane{Kind: plan.Group, ID: t.Group}, "1+", "1+"
-		case plan.NoOp, plan.ReduceScatter, plan.AllGather, plan.Broadcast:
+		case plan.NoOp, plan.Broadcast:
 		}
 		return plan.Lane{Kind: plan.Group, ID: t.Group}, "1", "1"
 	case plan.Commit:
@@ -353,10 +364,12 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 		}
 		return
 	}
+	if t.Op == plan.ReduceScatter || t.Op == plan.AllGather { // these change the shape
+		c.formSliced(at, bad)
+		return
+	}
 	for i := range t.In {
-		if t.Op != plan.ReduceScatter && t.Op != plan.AllGather { // these change the shape
-			c.alike(at, t.In[i], t.Out[i%len(t.Out)])
-		}
+		c.alike(at, t.In[i], t.Out[i%len(t.Out)])
 	}
 }
 
@@ -443,6 +456,7 @@ func (c *checker) holders() {
 		if !c.lasts(v) {
 			continue
 		}
+		c.ownAlike(v)
 		var ranges, rows [][2]int
 		for i := range c.p.Holdings {
 			h := &c.p.Holdings[i]

@@ -34,6 +34,8 @@ type tracer struct {
 	pushed  map[[2]int]set   // by (store, state)
 	// branch is the branch of the tree over slices that a value is the sum of.
 	branch map[life]plan.Branch
+	// scattered are values of which only the part is a sum that the rank answers for.
+	scattered map[life]bool
 }
 
 // gradients proves that every trained state is updated once, wherever it is
@@ -46,7 +48,7 @@ type tracer struct {
 func (c *checker) gradients(done [][]place) {
 	t := &tracer{
 		checker: c, all: new(big.Int), met: make(map[life]set), totals: make(map[life]bool), checked: make(map[life]bool),
-		updates: make(map[[2]int][]int), pushed: make(map[[2]int]set), branch: make(map[life]plan.Branch),
+		updates: make(map[[2]int][]int), pushed: make(map[[2]int]set), branch: make(map[life]plan.Branch), scattered: make(map[life]bool),
 	}
 	for rank, tasks := range c.p.Ranks {
 		for i := range tasks {
@@ -113,6 +115,7 @@ func (t *tracer) of(rank int, refs ...plan.Ref) set {
 func (t *tracer) event(together []place) {
 	at := together[0]
 	task := t.at(at)
+	t.scatter(together)
 	switch task.Kind {
 	case plan.Feed: // noted before
 	case plan.Compute:
@@ -156,6 +159,37 @@ func (t *tracer) event(together []place) {
 	case plan.Push:
 		t.push(at)
 	}
+}
+
+// scatter follows what has become of values: a ReduceScatter leaves parts, which sums
+// of parts keep, and which nothing may read as if they were whole.
+func (t *tracer) scatter(together []place) {
+	for _, at := range together {
+		task := t.at(at)
+		parts := t.leavesParts(task)
+		update := task.Kind == plan.Compute && t.p.Segs[task.Seg].Update != plan.NoState && t.p.Values[t.p.Segs[task.Seg].Update].Sliced
+		for _, r := range task.In {
+			switch {
+			case !t.scattered[life{at.rank, r}] || task.Kind == plan.Collective && task.Op == plan.AllGather:
+			case task.Kind == plan.Add && !parts && t.scattered[life{at.rank, task.In[0]}]:
+				parts = true
+			case !update && task.Kind != plan.Add && (task.Kind != plan.Commit || !t.p.Values[r.Value].Sliced) || task.Kind == plan.Add && !parts:
+				t.task(at.rank, at.task, "reads all of %s, of which the rank has its part of the sum", t.value(r.Value))
+			}
+		}
+		for _, r := range task.Out {
+			t.scattered[life{at.rank, r}] = parts
+		}
+	}
+}
+
+// leavesParts reports whether a task leaves of each value out a part that counts.
+func (t *tracer) leavesParts(task *plan.Task) bool {
+	if task.Kind != plan.Collective || task.Op != plan.ReduceScatter || len(t.p.Groups[task.Group]) == 1 {
+		return false
+	}
+	in, out := &t.p.Values[task.In[0].Value], &t.p.Values[task.Out[0].Value]
+	return out.Sliced || in.Shape.Elems() == out.Shape.Elems()
 }
 
 // sum unites what terms have met with a part of the sum. Of gradients, weights
@@ -230,6 +264,9 @@ func (t *tracer) update(at place, state int) {
 			}
 			if t.p.Slices > 0 && t.branch[life{at.rank, r}] != (plan.Branch{Lo: 0, Hi: t.p.Slices}) {
 				bad("updates %s from %s, which is no sum of all %d slices in the order of the tree: reduce it with order=tree", t.value(state), plan.Quote(v.Name), t.p.Slices)
+			}
+			if v.Sliced != t.p.Values[state].Sliced {
+				bad("updates %s from %s, of which one is sliced: want both alike", t.value(state), plan.Quote(v.Name))
 			}
 			fallthrough
 		case plan.Key:

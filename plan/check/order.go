@@ -36,6 +36,8 @@ func (c *checker) dataflow(rank int, k *clocks) (proved bool) {
 		c.written(rank, k, r, uses[r])
 		c.ordered(rank, k, r, uses[r])
 	}
+	c.shared(rank, k, refs, uses)
+	c.gathered(rank, k)
 	return len(c.findings)+c.dropped == before
 }
 
@@ -59,7 +61,7 @@ func (c *checker) use(uses map[plan.Ref][]access, r plan.Ref, task int, write bo
 // store that has a part of it. A writer that comes earlier in the list but
 // unordered is for ordered to tell.
 func (c *checker) written(rank int, k *clocks, r plan.Ref, uses []access) {
-	if c.lasts(r.Value) && c.heldBy(rank, r.Value) {
+	if c.lasts(r.Value) && (c.heldBy(rank, r.Value) || c.p.Values[r.Value].Sliced) { // of which a rank may have no element
 		return
 	}
 	for _, u := range uses {
@@ -88,7 +90,7 @@ func (c *checker) written(rank int, k *clocks, r plan.Ref, uses []access) {
 // its own, and the window parts those that share memory.
 func (c *checker) ordered(rank int, k *clocks, r plan.Ref, uses []access) {
 	steps := 1
-	if c.lasts(r.Value) {
+	if c.lasts(r.Value) || c.p.Values[r.Value].Once {
 		steps = k.window
 	}
 	for d := range steps {
