@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// socketBlock is what a system call moves best: half a cache of 512 KiB or more next to
-	// the core. In calls of 32 KiB an all-reduce of 64 MiB takes 1.3 times as long.
+	// socketBlock is what a system call moves best: half a cache of 512 KiB next to
+	// the core.
 	socketBlock = 256 << 10
 	stagingSize = 16 << 10 // bytes that Peek shows at most; longer Reads go past it
 	// callMost bounds what one system call moves, so that it is not away for long.
