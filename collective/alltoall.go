@@ -67,7 +67,7 @@ func NewAllToAll(p Party, d tensor.DType, give, take []int, o ...Options) (*AllT
 	if give[p.Index] != take[p.Index] {
 		return nil, fmt.Errorf("collective: all-to-all: rank %d gives itself %d elements and takes %d", p.rank(), give[p.Index], take[p.Index])
 	}
-	l := layout{split: n, size: d.Size(), bounds: []int{0}}
+	l := layout{split: n, size: d.Size(), segment: SegmentBytes, bounds: []int{0}}
 	a := &AllToAllRunner{give: give, take: take}
 	end := 0
 	for c, elems := range append(append([]int(nil), give...), take...) {

@@ -2,7 +2,8 @@ package collective
 
 const (
 	// SegmentBytes is about how much of a chunk travels before the schedule turns to the
-	// next step: so that what was just received is still near when it is sent on.
+	// next step: so that what was just received is still near when it is sent on. Streams
+	// may want more, see transport.BlockStreams.
 	SegmentBytes = 64 << 10
 	// partsMax bounds the parts of a program, beside that each step has one.
 	partsMax = 4096
@@ -27,10 +28,6 @@ type part struct {
 	first bool
 	// scale: the sum is complete.
 	scale bool
-	// forward is the send of the same range that waits for this receive, or -1; keep
-	// says that the buffer is read after it.
-	forward int
-	keep    bool
 }
 
 func (p *part) overlaps(q *part) bool { return p.buf == q.buf && p.lo < q.hi && q.lo < p.hi }
@@ -41,11 +38,13 @@ type layout struct {
 	bounds []int
 	split  int
 	size   int // of an element
+	// segment is about how many bytes of a chunk travel at once.
+	segment int
 }
 
 // evenly cuts elems elements into chunks.
 func evenly(chunks, elems, size int) layout {
-	l := layout{split: chunks, size: size}
+	l := layout{split: chunks, size: size, segment: SegmentBytes}
 	for c := range chunks + 1 {
 		l.bounds = append(l.bounds, Bound(c, chunks, elems)*size)
 	}
@@ -69,10 +68,7 @@ func (l *layout) place(r Range, q, all int) (buf, lo, hi int) {
 // program is what one rank does: its sends in order and its receives in order. What
 // waits for what is in the parts.
 type program struct {
-	sends, recvs []part
-	// when, for each send and receive, it comes: a send and a receive of one step
-	// come at once.
-	sendWhen, recvWhen       []int
+	sends, recvs             []part
 	sentBytes, receivedBytes int64
 }
 
@@ -82,10 +78,8 @@ func (s *Schedule) compile(me int, l layout, complete []bool) *program {
 	p := &program{}
 	steps := s.Ranks[me]
 	all := s.segments(&l)
-	now := 0
 	visit := func(k, q int) {
-		p.step(&steps[k], me, &l, q, all, now, complete != nil && complete[k])
-		now++
+		p.step(&steps[k], me, &l, q, all, complete != nil && complete[k])
 	}
 	if all == 1 || !s.aligned() {
 		for q := range all {
@@ -100,11 +94,6 @@ func (s *Schedule) compile(me int, l layout, complete []bool) *program {
 			for q := min(turn, all-1); q >= 0 && turn-q < len(steps); q-- {
 				visit(turn-q, q)
 			}
-		}
-	}
-	for i := range p.recvs {
-		if r := &p.recvs[i]; r.forward >= 0 {
-			r.keep = p.readLater(r, s, me, &l)
 		}
 	}
 	return p
@@ -135,7 +124,7 @@ func (s *Schedule) segments(l *layout) int {
 	for c := range s.Chunks {
 		longest = max(longest, l.bounds[c+1]-l.bounds[c])
 	}
-	return max(1, min((longest+SegmentBytes-1)/SegmentBytes, partsMax/steps))
+	return max(1, min((longest+l.segment-1)/l.segment, partsMax/steps))
 }
 
 // aligned reports whether the two ends of every message have it in a step of the same
@@ -166,29 +155,23 @@ func (s *Schedule) aligned() bool {
 }
 
 // step appends segment q of a step. Empty ranges are not sent; both ends know that.
-func (p *program) step(st *Step, me int, l *layout, q, all, now int, complete bool) {
+func (p *program) step(st *Step, me int, l *layout, q, all int, complete bool) {
 	if st.To != Nobody {
-		s := part{peer: st.To, forward: -1}
+		s := part{peer: st.To}
 		s.buf, s.lo, s.hi = l.place(st.Send, q, all)
 		if s.lo < s.hi {
 			s.after = last(p.recvs, &s)
-			if s.after >= 0 {
-				r := &p.recvs[s.after]
-				if r.forward < 0 && r.buf == s.buf && r.lo == s.lo && r.hi == s.hi {
-					r.forward = len(p.sends)
-				}
-			}
 			p.sentBytes += int64(s.hi - s.lo)
-			p.sends, p.sendWhen = append(p.sends, s), append(p.sendWhen, now)
+			p.sends = append(p.sends, s)
 		}
 	}
 	if st.From != Nobody {
-		r := part{peer: st.From, forward: -1, add: st.Action == Add, first: st.From < me, scale: complete}
+		r := part{peer: st.From, add: st.Action == Add, first: st.From < me, scale: complete}
 		r.buf, r.lo, r.hi = l.place(st.Recv, q, all)
 		if r.lo < r.hi {
 			r.after = last(p.sends, &r)
 			p.receivedBytes += int64(r.hi - r.lo)
-			p.recvs, p.recvWhen = append(p.recvs, r), append(p.recvWhen, now)
+			p.recvs = append(p.recvs, r)
 		}
 	}
 }
@@ -201,41 +184,6 @@ func last(parts []part, one *part) int {
 		}
 	}
 	return -1
-}
-
-// readLater reports whether the range of a receive is read again after it was
-// forwarded: sent once more, added to, or part of what the goal promises.
-func (p *program) readLater(r *part, s *Schedule, me int, l *layout) bool {
-	i := r.forward + 1
-	j := 0
-	for j < len(p.recvs) && p.recvWhen[j] < p.sendWhen[r.forward] {
-		j++
-	}
-	for i < len(p.sends) || j < len(p.recvs) {
-		if j == len(p.recvs) || i < len(p.sends) && p.sendWhen[i] <= p.recvWhen[j] {
-			if p.sends[i].overlaps(r) {
-				return true
-			}
-			i++
-			continue
-		}
-		if next := &p.recvs[j]; next.overlaps(r) {
-			covers := next.lo <= r.lo && r.hi <= next.hi
-			return next.add || !covers
-		}
-		j++
-	}
-	for c := range s.Chunks {
-		_, lo, hi := l.place(Range{c, c + 1}, 0, 1)
-		chunk := part{lo: lo, hi: hi}
-		if c >= l.split {
-			chunk.buf = 1
-		}
-		if chunk.overlaps(r) && s.Goal.promises(me, c, s.N) {
-			return true
-		}
-	}
-	return false
 }
 
 // longest is the most bytes of one part.

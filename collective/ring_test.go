@@ -2,10 +2,16 @@ package collective_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/gangline/gangline/collective"
 	"github.com/gangline/gangline/tensor"
@@ -81,6 +87,32 @@ func (r rings) Park(ctx context.Context, _, _ transport.Stream) error {
 func (r rings) Stats() transport.Stats { return transport.Stats{} }
 func (r rings) Close() error           { return nil }
 
+// blocks are rings whose streams want blocks of a size.
+type blocks struct {
+	rings
+	size int
+}
+
+func (b blocks) To(peer int) transport.Stream {
+	if s, ok := b.rings[peer]; ok {
+		return blockStream{s, b.size}
+	}
+	return nil
+}
+
+// Block makes longer segments of blocks that are longer.
+func (b blocks) Block() int { return b.size }
+
+type blockStream struct {
+	*ringStream
+	size int
+}
+
+func (b blockStream) Block() int { return b.size }
+
+// Peek is what nobody should call who can read to memory of his own.
+func (b blockStream) Peek() ([]byte, error) { return nil, errors.New("peek on a stream that copies") }
+
 // ringsOf connects all of a group.
 func ringsOf(g []int, size int) []rings {
 	out := make([]rings, len(g))
@@ -97,40 +129,63 @@ func ringsOf(g []int, size int) []rings {
 }
 
 // Every schedule over rings of sizes that divide no element, and larger and smaller than
-// what crosses: pieces end anywhere, sums are passed on where the next rank reads
-// them, and what is in flight is bounded.
+// what crosses: pieces end anywhere, and what is in flight is bounded.
 func TestRings(t *testing.T) {
 	for name, gen := range generators() {
 		for _, n := range []int{2, 3, 4} {
 			for _, size := range []int{9, 131, 1021} {
-				g := group(n)
-				r := ringsOf(g, size)
-				elems := min(size*5, 601)
-				inputs, outputs := make([]*tensor.Tensor, n), make([]*tensor.Tensor, n)
-				for i := range n {
-					inputs[i] = tensor.New(tensor.F64, elems)
-					fill(inputs[i], i, 0)
-					outputs[i] = inputs[i].Clone()
-				}
-				s := gen(n)
-				must(t, each(n, func(i int) error {
-					run, err := collective.NewRunner(collective.Party{Streams: r[i], Group: g, Index: i}, s, tensor.F64, elems)
-					if err != nil {
-						return err
-					}
-					return run.Run(t.Context(), outputs[i])
-				}))
-				for i := range n {
-					for k := range elems {
-						v, known := want(s.Goal, inputs, i, k, n, elems)
-						if got := at(outputs[i], k); known && got != v {
-							t.Fatalf("%s n=%d ring=%d: rank %d element %d is %v, want %v", name, n, size, i, k, got, v)
-						}
-					}
+				r := ringsOf(group(n), size)
+				checkRings(t, name, gen(n), min(size*5, 601), func(i int) transport.Streams { return r[i] })
+			}
+		}
+	}
+}
+
+// checkRings runs a schedule on numbers of 8 bytes, then of 4, so that the second run begins
+// where the first ended.
+func checkRings(t *testing.T, name string, s *collective.Schedule, elems int, streams func(i int) transport.Streams) {
+	t.Helper()
+	n, g := s.N, group(s.N)
+	for _, d := range []tensor.DType{tensor.F64, tensor.F32} {
+		inputs, outputs := make([]*tensor.Tensor, n), make([]*tensor.Tensor, n)
+		for i := range n {
+			inputs[i] = tensor.New(d, elems)
+			fill(inputs[i], i, 0)
+			outputs[i] = inputs[i].Clone()
+		}
+		must(t, each(n, func(i int) error {
+			run, err := collective.NewRunner(collective.Party{Streams: streams(i), Group: g, Index: i}, s, d, elems)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			return run.Run(ctx, outputs[i])
+		}))
+		for i := range n {
+			for k := range elems {
+				v, known := want(s.Goal, inputs, i, k, n, elems)
+				if got := at(outputs[i], k); known && got != v {
+					t.Fatalf("%s of %d %v: rank %d element %d is %v, want %v", name, elems, d, i, k, got, v)
 				}
 			}
 		}
 	}
+}
+
+// Every schedule over streams that want blocks, of sizes at random: a block ends within
+// an element, a part or a segment, and what is read of a sum never goes beyond its part.
+func TestBlocks(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := generators()
+		name := rapid.SampledFrom(slices.Sorted(maps.Keys(all))).Draw(r, "schedule")
+		n := rapid.IntRange(2, 4).Draw(r, "ranks")
+		elems := rapid.OneOf(rapid.IntRange(0, 700), rapid.IntRange(1, collective.SegmentBytes/2)).Draw(r, "elems")
+		block := rapid.OneOf(rapid.IntRange(1, 99), rapid.IntRange(1000, 2*collective.SegmentBytes)).Draw(r, "block")
+		rings := ringsOf(group(n), rapid.IntRange(max(9, elems/8), max(9, 10*elems)).Draw(r, "ring"))
+		checkRings(t, fmt.Sprintf("%s over %d, block %d", name, n, block), all[name](n), elems,
+			func(i int) transport.Streams { return blocks{rings[i], block} })
+	})
 }
 
 // BenchmarkAllReduce is two ranks in one process: over rings that both drive, and over

@@ -52,6 +52,9 @@ func newRunner(p Party, s *Schedule, d tensor.DType, elems int, l layout, o []Op
 	if s.N != len(p.Group) {
 		return nil, fmt.Errorf("collective: %v for %d ranks on a group of %d", s.Goal, s.N, len(p.Group))
 	}
+	if b, ok := p.Streams.(transport.BlockStreams); ok {
+		l.segment = max(l.segment, b.Block())
+	}
 	r := &Runner{Party: p}
 	var opt Options
 	if len(o) > 0 {
@@ -59,7 +62,7 @@ func newRunner(p Party, s *Schedule, d tensor.DType, elems int, l layout, o []Op
 	}
 	r.opening = Opening{
 		Goal: s.Goal, Reduction: opt.Reduction, DType: d, Elems: elems,
-		Algorithm: s.Name, Digest: s.digest(), Shape: opt.Shape, Name: opt.Name,
+		Algorithm: s.Name, Digest: s.digest() ^ uint64(l.segment), Shape: opt.Shape, Name: opt.Name,
 	}
 	var complete []bool
 	var kernel *reduce.Kernel
@@ -112,10 +115,9 @@ func (r *Runner) connect(prog *program) error {
 				if s == nil {
 					return r.fail("open a stream to", rank, transport.ErrNoPeer)
 				}
-				n := line{rank: rank, index: peer, stream: s}
+				n := r.engine.connect(rank, peer, s)
 				r.opening.encode(&n.mine)
 				n.due = n.mine
-				r.engine.lines = append(r.engine.lines, n)
 			}
 			parts[i].peer = at
 		}

@@ -34,6 +34,24 @@ type Stream interface {
 	Commit(n int) error
 }
 
+// BlockStream is a Stream over which bytes are copied in calls that have a price of their
+// own, so that long ones are the better: a socket. What Peek returns is a copy too, so who
+// has memory of its own reads to there.
+type BlockStream interface {
+	Stream
+	// Block is how many bytes are best given to a Write or Read.
+	Block() int
+}
+
+// BlockStreams are Streams some of which are BlockStreams, between whichever members
+// of the group.
+type BlockStreams interface {
+	Streams
+	// Block is the largest of all pairs of members, so that all have the same answer; 0
+	// if there is none.
+	Block() int
+}
+
 // Streams are a rank's streams with the members of one group.
 type Streams interface {
 	// To returns the stream with a peer, nil if there is none.

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	stagingSize = 128 << 10 // bytes that Peek shows at most
-	// pastStaging is the shortest Read that goes past the staging buffer.
-	pastStaging = 16 << 10
+	// socketBlock is what a system call moves best: half a cache of 512 KiB next to
+	// the core.
+	socketBlock = 256 << 10
+	stagingSize = 16 << 10 // bytes that Peek shows at most; longer Reads go past it
 	// callMost bounds what one system call moves, so that it is not away for long.
 	callMost = 4 << 20
 	dropMost = 64 // reads between two looks at the clock, while closing
@@ -56,6 +57,9 @@ func (s *socket) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Block implements transport.BlockStream.
+func (s *socket) Block() int { return socketBlock }
+
 // Room is nil always: the system copies.
 func (s *socket) Room() []byte { return nil }
 
@@ -86,7 +90,7 @@ func (s *socket) Read(p []byte) (int, error) {
 
 // more moves what one system call finds: nothing is staged, but a next block.
 func (s *socket) more(p []byte) (int, error) {
-	if len(p) >= pastStaging && s.sums == nil {
+	if len(p) >= stagingSize && s.sums == nil {
 		return s.receive(p[:min(len(p), callMost)])
 	}
 	if s.from == s.to {
@@ -117,16 +121,10 @@ func (s *socket) fill() error {
 	return err
 }
 
-// try stages a little, and reports whether there is something to read. What is longer
-// than that goes past the staging buffer.
+// try stages a little, and reports whether there is something to read.
 func (s *socket) try() bool {
-	switch {
-	case s.readable():
-	case s.sums != nil:
-		_ = s.fillSums() // an error stays
-	default:
-		n, _ := s.receive(s.buf[:pastStaging]) // here too
-		s.from, s.to = 0, n
+	if !s.readable() {
+		_ = s.fill() // an error stays
 	}
 	return s.readable()
 }

@@ -31,6 +31,7 @@ type Group struct {
 	spin    time.Duration // 0 is not to spin
 	slice   time.Duration // of sleep
 	crowded int           // waits that are to sleep at once
+	block   int           // see Block
 	bodies  []body        // of the members but this one, in their order
 	byRank  map[int]body
 	polled  []unix.PollFd // one for each of bodies
@@ -38,7 +39,7 @@ type Group struct {
 	parking sync.Mutex // held by Park, and by Close
 }
 
-var _ transport.Streams = (*Group)(nil)
+var _ transport.BlockStreams = (*Group)(nil)
 
 // To implements transport.Streams.
 func (g *Group) To(peer int) transport.Stream {
@@ -47,6 +48,9 @@ func (g *Group) To(peer int) transport.Stream {
 	}
 	return nil
 }
+
+// Block implements transport.BlockStreams.
+func (g *Group) Block() int { return g.block }
 
 // Path returns how the bytes of this rank and peer cross; Auto if they do not.
 func (g *Group) Path(peer int) Path {

@@ -64,7 +64,11 @@ func open(ctx context.Context, cfg Config) (*Group, error) {
 	if cfg.Spin == 0 && room(all, me) {
 		spin = spinDefault
 	}
-	return newGroup(cfg, spin, bodies), nil
+	g := newGroup(cfg, spin, bodies)
+	if anySocket(all) {
+		g.block = socketBlock
+	}
+	return g, nil
 }
 
 // listeners are where the other members may call.
@@ -259,7 +263,7 @@ func openTCP(cfg Config, peer int, c net.Conn) (body, error) {
 	}
 	s := newSocket(TCP, peer, fd, -1)
 	if cfg.Checksum {
-		s.sums = newSums()
+		s.useSums()
 	}
 	return s, nil
 }

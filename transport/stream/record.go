@@ -160,6 +160,17 @@ func checkAll(all []record) error {
 	return nil
 }
 
+// anySocket reports whether some pair of the group, of which each has a path, is on a
+// socket: then one with the first member is. All members come to the same answer.
+func anySocket(all []record) bool {
+	for i := 1; i < len(all); i++ {
+		if p, _ := choose(&all[0], &all[i]); p != Shm {
+			return true
+		}
+	}
+	return false
+}
+
 // room reports whether the host of member i has a processor for each member on it.
 func room(all []record, i int) bool {
 	var members int

@@ -59,6 +59,20 @@ func TestCheckAll(t *testing.T) {
 	}
 }
 
+// A group has a socket if any of its pairs has, whoever asks.
+func TestAnySocket(t *testing.T) {
+	for odd := range 3 {
+		all := []record{someRecord(0, Auto, 1), someRecord(1, Auto, 1), someRecord(2, Auto, 1)}
+		if anySocket(all) {
+			t.Fatal("a group of one host has a socket")
+		}
+		all[odd].shm = false
+		if !anySocket(all) {
+			t.Errorf("rank %d shares no memory: no socket", odd)
+		}
+	}
+}
+
 // There is a core for each if the members of a host may use as many together.
 func TestRoom(t *testing.T) {
 	all := []record{someRecord(0, Auto, 1), someRecord(1, Auto, 1), someRecord(2, Auto, 2)}

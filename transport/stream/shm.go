@@ -10,10 +10,10 @@ import (
 	"github.com/gangline/gangline/transport"
 )
 
-// Read and Write tell the peer each time that they have moved a piece, so that both
-// copy at the same time: of what Write is given an eighth, within these bounds. In
-// pieces of 2 KiB, 4 KiB take 1.26 us to another core in place of 1.47 us for one piece
-// and 1.8 us for four.
+// Write tells the peer after each half of what it is given, within these bounds, so that
+// both copy at the same time. Smaller pieces cost more than that gains, where two cores
+// share no cache: to say that there are bytes, and to see it, takes half a microsecond.
+// Of 64 KiB in pieces of 4 KiB, an all-reduce takes 7.9 us in place of 6.1.
 const (
 	leastPiece = 2 << 10
 	mostPiece  = 32 << 10
@@ -38,17 +38,17 @@ func newShm(peer, sock int, mem []byte, ring, i int) *shm {
 
 func (s *shm) Write(p []byte) (int, error) {
 	var n int
-	piece := max(leastPiece, min(mostPiece, len(p)/8))
+	piece := max(leastPiece, min(mostPiece, len(p)/2))
 	for n < len(p) {
 		k := min(piece, len(p)-n)
-		to, err := s.place(k)
+		to, err := s.roomFor(k)
 		if err != nil {
 			return n, err
 		}
 		if len(to) == 0 {
 			break
 		}
-		k = copy(to, p[n:n+k])
+		k = place(to, p[n:n+k])
 		s.commit(k)
 		n += k
 	}
@@ -56,13 +56,13 @@ func (s *shm) Write(p []byte) (int, error) {
 }
 
 func (s *shm) Room() []byte {
-	to, _ := s.place(len(s.out.data) / 2) // Commit and Park know the error
+	to, _ := s.roomFor(len(s.out.data) / 2) // Commit and Park know the error
 	return to
 }
 
-// place returns room for the next bytes. It does not look how far the peer has read
+// roomFor returns room for the next bytes. It does not look how far the peer has read
 // as long as n bytes are known to fit.
-func (s *shm) place(n int) ([]byte, error) {
+func (s *shm) roomFor(n int) ([]byte, error) {
 	if s.err != nil {
 		return nil, s.err
 	}

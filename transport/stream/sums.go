@@ -46,8 +46,10 @@ type sums struct {
 	read uint32
 }
 
-func newSums() *sums {
-	return &sums{table: crc32.MakeTable(crc32.Castagnoli), out: make([]byte, 0, sumsHead+sumsMost)}
+// useSums proves all bytes that cross this socket. A block, all of it, is staged at a time.
+func (s *socket) useSums() {
+	s.sums = &sums{table: crc32.MakeTable(crc32.Castagnoli), out: make([]byte, 0, sumsHead+sumsMost)}
+	s.buf = make([]byte, 2*(sumsHead+sumsMost))
 }
 
 // seal makes a block of p.

@@ -48,7 +48,7 @@ func relayed(t *testing.T) (groups [2]*Group, wires [2]int) {
 			t.Fatal(err)
 		}
 		s := newSocket(TCP, 1-rank, ends[0], -1)
-		s.sums = newSums()
+		s.useSums()
 		c := testConfig(rank, 2, TCP)
 		groups[rank], wires[rank] = newGroup(c.withDefaults(), 0, []body{s}), ends[1]
 		t.Cleanup(func() {
