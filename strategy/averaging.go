@@ -79,6 +79,9 @@ func localProgram(kind string, step *graph.Step, c Cluster, a Averaging, average
 	if c.Bucket < 0 {
 		return nil, fmt.Errorf("strategy %s: buckets of %d bytes: want 1 or more, or 0 for the default", kind, c.Bucket)
 	}
+	if t := step.Graph.Type(); c.Slices > 0 || t.IsHalf() {
+		return nil, fmt.Errorf("strategy %s: graph in %v, %d slices: want f32 or f64 and none, or strategy allreduce", kind, t, c.Slices)
+	}
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("strategy %s: %w", kind, err)
 	}

@@ -305,6 +305,26 @@ func TestNormsOfSlices(t *testing.T) {
 	}
 }
 
+// What adds up neither slices nor 16-bit gradients says so.
+func TestMixedAndSlicesAreRefused(t *testing.T) {
+	half, full := halves(t), steps(t)["softmax"]
+	for _, kind := range []string{"zero", "localsgd", "sma"} {
+		build, err := strategy.ByName(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := build(half, strategy.Cluster{Workers: 2}); err == nil {
+			t.Errorf("%s takes a graph of f16", kind)
+		}
+		if _, err := build(full, strategy.Cluster{Workers: 2}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if _, err := build(full, strategy.Cluster{Workers: 2, Slices: 12}); err == nil {
+			t.Errorf("%s takes slices", kind)
+		}
+	}
+}
+
 func TestByNameSpelling(t *testing.T) {
 	for given, want := range map[string]string{"alreduce": "allreduce", "PS": "ps", "seral": "serial", "pss": "ps", "zeor": "zero"} {
 		if _, err := strategy.ByName(given); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("did you mean %q", want)) {

@@ -39,6 +39,10 @@ func Zero(step *graph.Step, c Cluster) (*plan.Program, error) {
 		return bad("buckets of %d bytes: want 1 or more, or 0 for the default", c.Bucket)
 	case c.Stage < 0 || c.Stage > 3:
 		return bad("stage %d: want 1, 2 or 3", c.Stage)
+	case c.Slices > 0:
+		return bad("it sums by worker, and steps in slices are for serial and allreduce")
+	case step.Graph.Type().IsHalf():
+		return bad("the graph is in %v: want f32 or f64, or strategy allreduce", step.Graph.Type())
 	}
 	for i := range step.Params {
 		if p := &step.Params[i]; p.Rule.Kind == optim.LAMB && !p.IsTable() {
