@@ -37,10 +37,9 @@ func newTune(ext job.Extensions) *cobra.Command {
 buckets, algorithm or number of threads, and, if --max-error allows for it, with
 compressed gradients. Candidates take turns with the job as it is; the slower half is
 dropped after each round, and the last ones run in pairs with it. It recommends a change
-only if that was faster in every pair. Nothing is saved or tested. Nothing else
-should run on the machine.`,
+only if that was faster in every pair; gangline train job.yaml --overlay tuned.yaml then
+trains with it. Nothing is saved or tested. Nothing else should run on the machine.`,
 		Example: `  gangline tune job.yaml --out tuned.yaml
-  gangline train job.yaml --overlay tuned.yaml
   gangline tune job.yaml --budget 5m --max-error 0.01`,
 		Args: cobra.MaximumNArgs(1),
 

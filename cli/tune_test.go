@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,15 +19,25 @@ import (
 // printed runs gangline as a process and returns what it printed.
 func printed(t *testing.T, args ...string) string {
 	t.Helper()
+	text, err := said(t, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// said is printed of a process that may fail: the error has what it printed of that.
+func said(t *testing.T, args ...string) (string, error) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), beMain+"=1")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	text, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%v: %v: %s", args, err, errs.String())
+		err = fmt.Errorf("%v: %w: %s", args, err, errs.String())
 	}
-	return string(text)
+	return string(text), err
 }
 
 // tiny is a job that trains in no time.
@@ -47,27 +58,35 @@ threads: 1
 	return path
 }
 
-// What two processes measure is a file that a job chooses its algorithms by.
+// What two processes measure is a file that a job chooses its algorithms by. A busy machine
+// may have times that no model fits: they are refused, and there is no file.
 func TestProbe(t *testing.T) {
 	var all []comm.Probed
 	costs := filepath.Join(t.TempDir(), "costs.json")
-	for range 3 { // a busy machine may have times that no model fits
-		text := printed(t, "probe", "--quick", "--path", "unix,tcp", "--out", costs, "--json")
-		if err := json.Unmarshal([]byte(text), &all); err != nil {
-			t.Fatalf("%v: %s", err, text)
+	text, err := said(t, "probe", "--quick", "--path", "unix,tcp", "--out", costs, "--json")
+	if err != nil {
+		if _, missing := os.Stat(costs); !strings.Contains(err.Error(), "measure again on an idle machine") || missing == nil {
+			t.Errorf("%v; file: %v", err, missing)
 		}
-		if all[0].NoFit == "" {
-			break
-		}
+		return
 	}
-	if len(all) != 2 || all[0].Ranks != 2 || all[0].Hosts != 1 || all[0].NoFit != "" || len(all[0].Checks) != 8 {
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	if len(all) != 2 || all[0].Ranks != 2 || all[0].Hosts != 1 {
 		t.Fatalf("got %+v", all)
 	}
-	text, err := os.ReadFile(costs)
+	if all[0].NoFit != "" {
+		return
+	}
+	if len(all[0].Checks) != 8 {
+		t.Errorf("got %+v", all[0])
+	}
+	written, err := os.ReadFile(costs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if table, err := cost.Parse(text); err != nil || table[cost.Unix] != all[0].Link || table[cost.SHM] != cost.Default()[cost.SHM] {
+	if table, err := cost.Parse(written); err != nil || table[cost.Unix] != all[0].Link || table[cost.SHM] != cost.Default()[cost.SHM] {
 		t.Errorf("%v: %+v", err, table)
 	}
 	told := printed(t, "plan", "show", tiny(t), "--explain", "--set", "network.costs="+costs, "--set", "network.path=unix")
@@ -78,9 +97,12 @@ func TestProbe(t *testing.T) {
 
 // The ranks of somebody else's launch are the ranks of a probe.
 func TestProbeLaunched(t *testing.T) {
-	text := printed(t, "launch", "-n", "2", "--", os.Args[0], "probe", "--quick", "--path", "tcp")
-	if !strings.Contains(text, "path") || !strings.Contains(text, "tcp:") {
-		t.Errorf("got %s", text)
+	text, err := said(t, "launch", "-n", "2", "--", os.Args[0], "probe", "--quick", "--path", "tcp")
+	if err != nil && strings.Contains(err.Error(), "measure again on an idle machine") {
+		return
+	}
+	if err != nil || !strings.Contains(text, "path") || !strings.Contains(text, "tcp:") {
+		t.Errorf("got %s, %v", text, err)
 	}
 }
 

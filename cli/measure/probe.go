@@ -32,12 +32,11 @@ func NewProbe() *cobra.Command {
 		Long: `Probe measures, for every path between ranks, the time of a message, of a byte of it, and of adding a
 byte, and says how well they foretell all-reduces. --out keeps them in a file for
 network.costs. It starts ranks on this machine; where somebody else has started
-several (gangline launch, mpirun, srun, or a shell that sets RANK, WORLD_SIZE, MASTER_ADDR
+several (gangline launch, mpirun -n 2 --host a,b gangline probe, srun, or a shell that sets RANK, WORLD_SIZE, MASTER_ADDR
 and MASTER_PORT), it is one of them: shm and unix are then measured on the host of
 rank 0, and tcp between the hosts. It takes some seconds. Nothing else should run.`,
 		Example: `  gangline probe --out costs.json
-  gangline probe --ranks 4 --path shm,tcp
-  mpirun -n 2 --host a,b gangline probe --out costs.json`,
+  gangline probe --ranks 4 --path shm,tcp`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

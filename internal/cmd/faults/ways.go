@@ -68,26 +68,26 @@ func sparseFaults() []fault {
 		{
 			name: "rows of one key from two ranks stay two rows",
 			harm: "The update overwrites one worker's gradient with the other's.",
-			file: "collective/merge.go", by: rows,
+			file: "collective/internal/merge/merge.go", by: rows,
 			old: "if distinct == 0 || key != last {", new: "if distinct == 0 || key >= last {",
 		},
 		{
 			name: "rows of one key are summed from the last rank down",
 			harm: "Results differ in the last bit from those of servers and of other numbers of ranks.",
-			file: "collective/merge.go", by: rows,
+			file: "collective/internal/merge/merge.go", by: rows,
 			old: "x < y || x == y && a < b", new: "x < y || x == y && a > b",
 		},
 		{
 			name: "keys out of order are merged all the same",
 			harm: "A reader that does not sort spoils tables without an error.",
-			file: "collective/merge.go", by: catcher{"collective", "TestRowsRefuseBadKeys"},
+			file: "collective/internal/merge/merge.go", by: catcher{"collective", "TestRowsRefuseBadKeys"},
 			old: "} else if keys[at] <= key {", new: "} else if keys[at] < 0 {",
 		},
 		{
 			name: "an exchange puts a rank's bytes in the place of the one before",
 			harm: "The ranks disagree on who failed.",
 			file: "collective/exchange.go", by: catcher{"collective", "TestExchange"},
-			old: "x.all[i*x.size:(i+1)*x.size]", new: "x.all[mod(i-1, n)*x.size:][:x.size]",
+			old: "x.Tag, x.all[i*x.size:(i+1)*x.size]", new: "x.Tag, x.all[mod(i-1, n)*x.size:][:x.size]",
 		},
 	}
 }
