@@ -24,6 +24,7 @@ func AllReduceBy(a plan.Algorithm, n int, hosts [][]int) (*Schedule, error) {
 			return nil, fmt.Errorf("collective: hosts %v have %d ranks, want %d", hosts, s.N, n)
 		}
 		return s, err
+	case plan.ByExchange: // of sums in the order of a tree: package collective/tree
 	}
 	return nil, fmt.Errorf("collective: %v is no algorithm of an all-reduce", a)
 }

@@ -70,6 +70,7 @@ func orders(p *plan.Plan) map[string]string {
 						rows[param] = task.Op == plan.AllGatherRows
 					}
 				}
+			case plan.Feed, plan.Send, plan.Recv, plan.Pull, plan.Push, plan.Commit: // sum nothing
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func formula(a plan.Algorithm, n int, b float64) float64 {
 		return math.Log2(p)*(link.Alpha+b*link.Beta+b*link.Gamma) + fold
 	case plan.ByTree:
 		return 2*up*(link.Alpha+b*link.Beta) + up*b*link.Gamma
-	case plan.ByHosts:
+	case plan.ByHosts, plan.ByExchange:
 	}
 	return math.NaN()
 }

@@ -185,8 +185,10 @@ func TestQuietElsewhere(t *testing.T) {
 	e := &Evidence{
 		First: Report{Rank: 1, Peer: NoRank, Kind: Overdue, Group: call.Group, Text: "late"},
 		Ranks: []Rank{
-			{Name: "rank 0", Answered: true, Calls: []Call{call}}, {Name: "rank 1", Answered: true, Calls: []Call{call}},
-			{Name: "rank 2", Answered: true}, {Name: "rank 3", Heard: 2 * time.Second},
+			{Name: "rank 0", Answered: true, Calls: []Call{call}},
+			{Name: "rank 1", Answered: true, Calls: []Call{call}},
+			{Name: "rank 2", Answered: true},
+			{Name: "rank 3", Heard: 2 * time.Second},
 		},
 	}
 	if v := e.Judge(); v.Rank != 3 || len(v.Missing) != 1 || v.Missing[0].Silent != 2*time.Second || !strings.Contains(v.Text, "rank 3 does not answer, silent for 2s") {
