@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/exec/internal/glance"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
@@ -205,19 +206,19 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares, own float64) {
 	norm := o.rule.ClipNorm > 0
 	for i, t := range in {
-		g, sum := glance{}, &squares
+		g, sum := glance.Glance{}, &squares
 		switch {
 		case i < 2*o.pairs:
-			g.finite = finite(t)
+			g.Finite = glance.Finite(t)
 		case o.early[i] != nil:
 			g = o.early[i].found[c]
 		default:
-			g = glanceAt(t, norm)
+			g = glance.At(t, norm)
 		}
 		if o.sliced[i] {
 			sum = &own
 		}
-		if *sum += g.squares; !g.finite || math.IsInf(*sum, 0) {
+		if *sum += g.Squares; !g.Finite || math.IsInf(*sum, 0) {
 			return byte(min(i/(2*o.pairs), faultGrad)), 0, 0
 		}
 	}
