@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/exec/internal/memory"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
@@ -146,7 +147,7 @@ type Exec struct {
 	window int64
 	tasks  []task
 	lanes  []*lane
-	values *values
+	values *memory.Values
 	feed   *feed // nil: nothing is fed
 	gets   []func(name string) *tensor.Tensor
 
@@ -200,13 +201,13 @@ func New(cfg Config) (*Exec, error) {
 	if cfg.Endpoint != nil {
 		alloc = cfg.Endpoint.Alloc
 	}
-	e.values = newValues(p, cfg.Rank, cfg.State, alloc)
+	e.values = memory.New(p, cfg.Rank, cfg.State, alloc)
 	e.books = newLedger(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)
 	}
 	for c := range p.Window {
-		e.gets = append(e.gets, func(name string) *tensor.Tensor { return e.values.byName(name, c) })
+		e.gets = append(e.gets, func(name string) *tensor.Tensor { return e.values.ByName(name, c) })
 	}
 	e.cursor = plan.NewCursor(list, p.Window, 0, 0)
 	e.wake = make(chan work, len(e.lanes))
@@ -348,7 +349,7 @@ func (e *Exec) end() error {
 // Value returns a value by name as the last step left it, or nil if this rank
 // has none of that name. It must not be called during a Run.
 func (e *Exec) Value(name string) *tensor.Tensor {
-	return e.values.byName(name, int(max(e.last, 0)%e.window))
+	return e.values.ByName(name, int(max(e.last, 0)%e.window))
 }
 
 // Times returns where the time went so far, and the number of steps ended.
