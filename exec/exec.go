@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/exec/internal/ledger"
 	"github.com/gangline/gangline/exec/internal/memory"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/plan"
@@ -135,7 +136,7 @@ type task struct {
 	lane     *lane
 	span     trace.Span // what does not change from step to step
 	category trace.Category
-	ledger   entry
+	ledger   ledger.Entry
 	call     string // what it is to its group; "" if it is no call
 }
 
@@ -173,7 +174,7 @@ type Exec struct {
 	culprit *task // the task that err is about, if it has not returned yet
 	times   trace.Breakdown
 	steps   int64
-	books   ledger
+	books   *ledger.Ledger
 	last    int64 // the last step that ended
 }
 
@@ -202,7 +203,7 @@ func New(cfg Config) (*Exec, error) {
 		alloc = cfg.Endpoint.Alloc
 	}
 	e.values = memory.New(p, cfg.Rank, cfg.State, alloc)
-	e.books = newLedger(p, list)
+	e.books = ledger.New(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)
 	}
@@ -243,7 +244,7 @@ func (e *Exec) bind(list []plan.Task) error {
 		}
 		c := categoryOf(e.cfg.Plan, t)
 		e.tasks[i] = task{
-			op: o, plan: t, lane: l, category: c, ledger: e.books.entryOf(e.cfg.Plan, t), call: e.callOf(t),
+			op: o, plan: t, lane: l, category: c, ledger: e.books.EntryOf(e.cfg.Plan, t), call: e.callOf(t),
 			span: trace.Span{Rank: e.cfg.Rank, Task: i, Kind: t.Kind.String(), Lane: l.name, Name: t.Name, Category: c},
 		}
 	}
@@ -357,13 +358,6 @@ func (e *Exec) Times() (trace.Breakdown, int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.times, e.steps
-}
-
-// Accounts returns what became of the gradients made here so far, by parameter.
-func (e *Exec) Accounts() []Account {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.books.accounts()
 }
 
 // Close cancels a Run in progress and returns when no goroutine is left.

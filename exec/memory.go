@@ -1,6 +1,9 @@
 package exec
 
-import "github.com/gangline/gangline/plan"
+import (
+	"github.com/gangline/gangline/exec/internal/ledger"
+	"github.com/gangline/gangline/plan"
+)
 
 // Memory is the bytes that a rank's executor has for the state of training.
 type Memory struct {
@@ -15,7 +18,7 @@ type Memory struct {
 func (e *Exec) Memory() Memory {
 	read := map[int]bool{} // by updates
 	for i := range e.tasks {
-		if t := e.tasks[i].plan; updates(e.cfg.Plan, t) != plan.NoState {
+		if t := e.tasks[i].plan; ledger.Updates(e.cfg.Plan, t) != plan.NoState {
 			for _, r := range t.In {
 				read[r.Value] = true
 			}

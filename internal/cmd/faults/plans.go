@@ -160,8 +160,8 @@ func execFaults() []fault {
 		{
 			name: "all copies of a value are one tensor",
 			harm: "The reader overwrites the batch that is being computed with.",
-			file: "exec/values.go", by: catcher{"exec", "TestLearn"},
-			old: "case held && i > 0:", new: "case i > 0:",
+			file: "exec/internal/memory/values.go", by: catcher{"exec", "TestLearn"},
+			old: "case i > 0 && (held || val.Once):", new: "case i > 0:",
 		},
 		{
 			name: "the error of a task is dropped",
@@ -190,8 +190,8 @@ func execFaults() []fault {
 		{
 			name: "the gradients of a skipped step count as applied",
 			harm: "The report says that every gradient was used when some were dropped.",
-			file: "exec/account.go", by: catcher{"exec", "TestSkipIsAgreed"},
-			old: "if r.Skipped {", new: "if r.Weight < 0 {",
+			file: "exec/internal/ledger/ledger.go", by: catcher{"exec", "TestSkipIsAgreed"},
+			old: "if skipped {", new: "if skipped && n < 0 {",
 		},
 		{
 			name: "an executor that failed runs again",
@@ -202,7 +202,7 @@ func execFaults() []fault {
 		{
 			name: "executors do not share their parameters",
 			harm: "Evaluations are of the initial values.",
-			file: "exec/values.go", by: catcher{"exec", "TestRunsAndSharedState"},
+			file: "exec/internal/memory/values.go", by: catcher{"exec", "TestRunsAndSharedState"},
 			old: "v.state[val.Name] = t", new: "_ = t",
 		},
 	}
