@@ -131,7 +131,7 @@ func (b *binder) runs(refs []plan.Ref) (runs []*tensor.Tensor, lo int, err error
 		return nil, 0, fmt.Errorf("values are no run: %w", err)
 	}
 	v := &b.e.cfg.Plan.Values[refs[0].Value]
-	for _, mem := range b.e.values.arenas[v.Arena] {
+	for _, mem := range b.e.values.Arena(v.Arena) {
 		run, err := tensor.Wrap(v.DType, mem[lo:hi], (hi-lo)/v.DType.Size())
 		if err != nil {
 			return nil, 0, err

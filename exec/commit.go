@@ -2,32 +2,16 @@ package exec
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/exec/internal/ballot"
+	"github.com/gangline/gangline/exec/internal/glance"
 	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
-)
-
-// A ballot is what a rank says in a Commit: its weight and its loss as float64
-// in little-endian order, for each of its slices if the plan has any, and zeros up to
-// as many as any rank has; then, where gradients are cut over ranks and clipped by norm, the
-// squares of those of this rank; then one byte: the least of the faults it found.
-const (
-	ballotLoss    = 8
-	ballotPair    = 16
-	ballotSquares = 8
-)
-
-// What a ballot finds fault with.
-const (
-	faultOwn  = 0 // the rank's own weight or loss is not finite
-	faultGrad = 1 // a gradient is not finite; after an all-reduce all ranks say so
-	faultNone = 2
 )
 
 // commit ends a synchronous step: the ranks add up weight and loss and agree
@@ -54,8 +38,7 @@ type commit struct {
 	pairs    int      // of this rank
 	scaled   bool     // the last value is the loss scale
 	sliced   []bool   // by the values looked at
-	squared  bool     // ballots have squares
-	mine     []byte
+	mine     *ballot.Ballot
 }
 
 func (b *binder) commit(t *plan.Task, io operands) (op, error) {
@@ -103,16 +86,12 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	for _, r := range t.In {
 		o.sliced = append(o.sliced, b.e.cfg.Plan.Values[r.Value].Sliced)
 	}
-	size := most*ballotPair + 1
-	if o.squared = o.rule.ClipNorm > 0 && slices.Contains(o.sliced, true); o.squared {
-		size += ballotSquares
-	}
-	mine := make([]byte, size)
 	if t.Lane != (plan.Lane{Kind: plan.Group, ID: t.Group}) {
 		party.Streams = nil // what runs on them takes turns
 	}
-	o.group, o.pairs, o.mine = t.Group, pairs, mine
-	o.exchange, err = collective.NewExchange(party, len(mine))
+	o.group, o.pairs = t.Group, pairs
+	o.mine = ballot.New(most, o.rule.ClipNorm > 0 && slices.Contains(o.sliced, true))
+	o.exchange, err = collective.NewExchange(party, len(o.mine.Bytes()))
 	for _, r := range t.In {
 		g := b.early[r]
 		if g != nil {
@@ -159,29 +138,24 @@ func (b *binder) clipping(grads []plan.Ref, group int) (rule optim.Rule, err err
 func (o *commit) run(ctx context.Context, step int64, c int) error {
 	in, out := o.in[c], o.out[c]
 	for i, t := range in[:2*o.pairs] {
-		binary.LittleEndian.PutUint64(o.mine[8*i:], math.Float64bits(t.Scalar()))
+		o.mine.Set(i, t.Scalar())
 	}
 	scale := 1.0
 	if o.scaled {
 		scale, in = in[len(in)-1].Scalar(), in[:len(in)-1]
 	}
 	fault, squares, own := o.look(in, c)
-	if o.squared {
-		binary.LittleEndian.PutUint64(o.mine[len(o.mine)-1-ballotSquares:], math.Float64bits(own))
-	}
-	o.mine[len(o.mine)-1] = fault
-	all, err := o.exchange.Run(ctx, o.mine)
+	o.mine.Close(fault, own)
+	all, err := o.exchange.Run(ctx, o.mine.Bytes())
 	if err != nil {
 		return err
 	}
-	r := o.sum(all)
-	if squares += o.squares(all); math.IsInf(squares, 0) { // every slice is finite, their sum is not
-		r.Weight, r.Skipped, r.Faulty = 0, true, o.exchange.Group
-	}
+	v := o.mine.Count(all, o.exchange.Group, squares)
+	r := Result{Weight: v.Weight, Loss: v.Loss, Skipped: v.Skipped, Faulty: v.Faulty, Overflow: v.Overflow}
 	if r.Skipped {
 		o.e.revert(o.group)
 	}
-	divisor := o.rule.Divisor(r.Weight*scale, squares)
+	divisor := o.rule.Divisor(r.Weight*scale, v.Squares)
 	if o.scaled {
 		if r.Scale = scale; r.Overflow {
 			divisor = optim.Skip()
@@ -202,66 +176,29 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 // wrong. Where the rule clips by norm it adds up the squares of the gradients on
 // the way, apart for those that are slices; a norm that is too large for a float64
 // is a fault like any other.
-func (o *commit) look(in []*tensor.Tensor, c int) (fault byte, squares, own float64) {
+func (o *commit) look(in []*tensor.Tensor, c int) (fault ballot.Fault, squares, own float64) {
 	norm := o.rule.ClipNorm > 0
 	for i, t := range in {
-		g, sum := glance{}, &squares
+		g, sum := glance.Glance{}, &squares
 		switch {
 		case i < 2*o.pairs:
-			g.finite = finite(t)
+			g.Finite = glance.Finite(t)
 		case o.early[i] != nil:
 			g = o.early[i].found[c]
 		default:
-			g = glanceAt(t, norm)
+			g = glance.At(t, norm)
 		}
 		if o.sliced[i] {
 			sum = &own
 		}
-		if *sum += g.squares; !g.finite || math.IsInf(*sum, 0) {
-			return byte(min(i/(2*o.pairs), faultGrad)), 0, 0
-		}
-	}
-	return faultNone, squares, own
-}
-
-// squares adds up those that ranks say of their slices, in the order of the group.
-func (o *commit) squares(all []byte) (sum float64) {
-	size := len(o.mine)
-	for b := all; o.squared && len(b) > 0; b = b[size:] {
-		sum += math.Float64frombits(binary.LittleEndian.Uint64(b[size-1-ballotSquares:]))
-	}
-	return sum
-}
-
-// sum adds the ballots in the order of the group, and each in the order of its slices, so
-// that every rank gets the same bits. If some ranks' own loss is not finite they are at
-// fault: a gradient that was summed already is spoiled everywhere.
-func (o *commit) sum(all []byte) Result {
-	var r Result
-	size := len(o.mine)
-	worst := byte(faultNone)
-	for i := range o.exchange.Group {
-		worst = min(worst, all[(i+1)*size-1])
-	}
-	for i, rank := range o.exchange.Group {
-		b := all[i*size : (i+1)*size]
-		if fault := b[size-1]; fault == worst && worst < faultNone {
-			r.Faulty = append(r.Faulty, rank)
-		}
-		for ; len(b) > ballotPair; b = b[ballotPair:] {
-			weight, loss := math.Float64frombits(binary.LittleEndian.Uint64(b)), math.Float64frombits(binary.LittleEndian.Uint64(b[ballotLoss:]))
-			if weight-weight == 0 && loss-loss == 0 { // both are finite
-				r.Weight += weight
-				r.Loss += loss
+		if *sum += g.Squares; !g.Finite || math.IsInf(*sum, 0) {
+			if i < 2*o.pairs {
+				return ballot.Own, 0, 0
 			}
+			return ballot.Grad, 0, 0
 		}
 	}
-	if worst < faultNone {
-		r.Weight = 0
-		r.Overflow = worst == faultGrad
-	}
-	r.Skipped = r.Weight == 0
-	return r
+	return ballot.None, squares, own
 }
 
 func (o *commit) moved() int64 { return o.exchange.Bytes() }

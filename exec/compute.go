@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/exec/internal/ledger"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/graph/cut"
 	"github.com/gangline/gangline/plan"
@@ -36,7 +37,7 @@ func (b *binder) compute(t *plan.Task, io operands) (op, error) {
 	if err := b.fits(t.Out, seg.Out); err != nil {
 		return nil, fmt.Errorf("segment %q: %w", seg.Name, err)
 	}
-	if state := updates(cfg.Plan, t); state != plan.NoState && cfg.Plan.Values[state].Sliced {
+	if state := ledger.Updates(cfg.Plan, t); state != plan.NoState && cfg.Plan.Values[state].Sliced {
 		lo, hi := cfg.Plan.Part(cfg.Rank, state)
 		if lo == hi {
 			return idle{}, nil

@@ -2,59 +2,17 @@ package exec
 
 import (
 	"context"
-	"math"
 
-	"github.com/gangline/gangline/compute"
-	"github.com/gangline/gangline/optim"
+	"github.com/gangline/gangline/exec/internal/glance"
 	"github.com/gangline/gangline/plan"
-	"github.com/gangline/gangline/tensor"
 )
-
-// glance is what a Commit must know of a gradient.
-type glance struct {
-	finite  bool
-	squares float64 // their sum, where gradients are clipped to a norm
-}
-
-// glanceAt goes over a gradient. A norm that is too large for a float64 is not finite.
-func glanceAt(t *tensor.Tensor, norm bool) glance {
-	if !norm {
-		return glance{finite: finite(t)}
-	}
-	squares := squareNorm(t)
-	return glance{squares: squares, finite: !math.IsInf(squares, 0) && !math.IsNaN(squares)}
-}
-
-func squareNorm(t *tensor.Tensor) float64 {
-	switch t.DType() {
-	case tensor.F32:
-		return optim.SquareNorm(t.F32())
-	case tensor.F64:
-		return optim.SquareNorm(t.F64())
-	case tensor.BF16, tensor.F16, tensor.I32, tensor.I64, tensor.Invalid:
-	}
-	return squareNorm16(t)
-}
-
-// squareNorm16 is squareNorm of 16-bit floats, widened some at a time.
-func squareNorm16(t *tensor.Tensor) float64 {
-	var buf [512]float32
-	h, x, sum := compute.HalfOf(t.DType()), t.Halves(), 0.0
-	for len(x) > 0 {
-		n := min(len(x), len(buf))
-		h.Widen(buf[:n], x[:n])
-		sum += optim.SquareNorm(buf[:n])
-		x = x[n:]
-	}
-	return sum
-}
 
 // early is what was found of a gradient when its sum was complete: while it is in
 // the cache, and others are still being computed. A Commit, for which everybody
 // waits, has so much less to do.
 type early struct {
-	norm  bool     // the squares are wanted; set by the Commit
-	found []glance // by copy
+	norm  bool            // the squares are wanted; set by the Commit
+	found []glance.Glance // by copy
 }
 
 // findEarly lists the gradients that Commits look at and a collective was the last to write;
@@ -67,7 +25,7 @@ func findEarly(p *plan.Plan, list []plan.Task) map[plan.Ref]*early {
 		if t.Kind == plan.Commit && len(t.In) > 2 {
 			for _, r := range t.In[2:] {
 				if w := writer[r]; w != nil && w.Kind == plan.Collective && !p.Values[r.Value].Sliced {
-					found[r] = &early{found: make([]glance, p.Window)}
+					found[r] = &early{found: make([]glance.Glance, p.Window)}
 				}
 			}
 		}
@@ -106,7 +64,7 @@ func (o *looking) run(ctx context.Context, step int64, c int) error {
 	}
 	for i, g := range o.early {
 		if g != nil {
-			g.found[c] = glanceAt(o.out[c][i], g.norm)
+			g.found[c] = glance.At(o.out[c][i], g.norm)
 		}
 	}
 	return nil

@@ -32,6 +32,8 @@ import (
 	"time"
 
 	"github.com/gangline/gangline/compute"
+	"github.com/gangline/gangline/exec/internal/ledger"
+	"github.com/gangline/gangline/exec/internal/memory"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
@@ -134,7 +136,7 @@ type task struct {
 	lane     *lane
 	span     trace.Span // what does not change from step to step
 	category trace.Category
-	ledger   entry
+	ledger   ledger.Entry
 	call     string // what it is to its group; "" if it is no call
 }
 
@@ -146,7 +148,7 @@ type Exec struct {
 	window int64
 	tasks  []task
 	lanes  []*lane
-	values *values
+	values *memory.Values
 	feed   *feed // nil: nothing is fed
 	gets   []func(name string) *tensor.Tensor
 
@@ -172,7 +174,7 @@ type Exec struct {
 	culprit *task // the task that err is about, if it has not returned yet
 	times   trace.Breakdown
 	steps   int64
-	books   ledger
+	books   *ledger.Ledger
 	last    int64 // the last step that ended
 }
 
@@ -200,13 +202,13 @@ func New(cfg Config) (*Exec, error) {
 	if cfg.Endpoint != nil {
 		alloc = cfg.Endpoint.Alloc
 	}
-	e.values = newValues(p, cfg.Rank, cfg.State, alloc)
-	e.books = newLedger(p, list)
+	e.values = memory.New(p, cfg.Rank, cfg.State, alloc)
+	e.books = ledger.New(p, list)
 	if err := e.bind(list); err != nil {
 		return nil, fmt.Errorf("exec: rank %d: plan %q: %w", cfg.Rank, p.Name, err)
 	}
 	for c := range p.Window {
-		e.gets = append(e.gets, func(name string) *tensor.Tensor { return e.values.byName(name, c) })
+		e.gets = append(e.gets, func(name string) *tensor.Tensor { return e.values.ByName(name, c) })
 	}
 	e.cursor = plan.NewCursor(list, p.Window, 0, 0)
 	e.wake = make(chan work, len(e.lanes))
@@ -242,7 +244,7 @@ func (e *Exec) bind(list []plan.Task) error {
 		}
 		c := categoryOf(e.cfg.Plan, t)
 		e.tasks[i] = task{
-			op: o, plan: t, lane: l, category: c, ledger: e.books.entryOf(e.cfg.Plan, t), call: e.callOf(t),
+			op: o, plan: t, lane: l, category: c, ledger: e.books.EntryOf(e.cfg.Plan, t), call: e.callOf(t),
 			span: trace.Span{Rank: e.cfg.Rank, Task: i, Kind: t.Kind.String(), Lane: l.name, Name: t.Name, Category: c},
 		}
 	}
@@ -348,7 +350,7 @@ func (e *Exec) end() error {
 // Value returns a value by name as the last step left it, or nil if this rank
 // has none of that name. It must not be called during a Run.
 func (e *Exec) Value(name string) *tensor.Tensor {
-	return e.values.byName(name, int(max(e.last, 0)%e.window))
+	return e.values.ByName(name, int(max(e.last, 0)%e.window))
 }
 
 // Times returns where the time went so far, and the number of steps ended.
@@ -356,13 +358,6 @@ func (e *Exec) Times() (trace.Breakdown, int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.times, e.steps
-}
-
-// Accounts returns what became of the gradients made here so far, by parameter.
-func (e *Exec) Accounts() []Account {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.books.accounts()
 }
 
 // Close cancels a Run in progress and returns when no goroutine is left.

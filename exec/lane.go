@@ -145,7 +145,7 @@ func (e *Exec) finish(t *task, w work, start time.Duration, err error) (work, bo
 	}
 	c := int(w.Step % e.window)
 	if !e.failed {
-		e.books.ended(t.ledger, c, &e.results[c])
+		e.books.Ended(t.ledger, c, e.results[c].Skipped)
 		if e.left[c]--; e.left[c] == 0 {
 			e.endStep(t, w.Step, c)
 		}

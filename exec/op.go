@@ -41,11 +41,11 @@ type binder struct {
 
 // bind makes a task's op.
 func (b *binder) bind(t *plan.Task) (op, error) {
-	in, err := b.e.values.lists(t.In)
+	in, err := b.e.values.Lists(t.In)
 	if err != nil {
 		return nil, err
 	}
-	out, err := b.e.values.lists(t.Out)
+	out, err := b.e.values.Lists(t.Out)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func bucketFaults() []fault {
 			name: "only the first value of a bucket is summed",
 			harm: "Workers train apart, but for one layer a bucket.",
 			file: "exec/collective.go", by: catcher{"exec", "TestFusedSum"},
-			old: "mem[lo:hi], elems)", new: "mem[lo:lo+(hi-lo)/2/8*8], (hi-lo)/2/8*8/v.DType.Size())",
+			old: "mem[lo:hi], (hi-lo)/v.DType.Size())", new: "mem[lo:lo+(hi-lo)/2/8*8], (hi-lo)/2/8*8/v.DType.Size())",
 		},
 	}
 }

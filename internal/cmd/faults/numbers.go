@@ -155,7 +155,7 @@ func flagFaults() []fault {
 			name: "clipping looks at the norm of the last gradient alone",
 			harm: "The bound that a job asks for does not hold; large models diverge in spite of it.",
 			file: "exec/commit.go", by: catcher{"exec", "TestClipNormIsGlobal"},
-			old: "squares += squareNorm(t)", new: "squares = squareNorm(t)",
+			old: "*sum += g.Squares;", new: "*sum = g.Squares;",
 		},
 	}
 }

@@ -160,8 +160,8 @@ func execFaults() []fault {
 		{
 			name: "all copies of a value are one tensor",
 			harm: "The reader overwrites the batch that is being computed with.",
-			file: "exec/values.go", by: catcher{"exec", "TestLearn"},
-			old: "case held && i > 0:", new: "case i > 0:",
+			file: "exec/internal/memory/values.go", by: catcher{"exec", "TestLearn"},
+			old: "case i > 0 && (held || val.Once):", new: "case i > 0:",
 		},
 		{
 			name: "the error of a task is dropped",
@@ -190,8 +190,8 @@ func execFaults() []fault {
 		{
 			name: "the gradients of a skipped step count as applied",
 			harm: "The report says that every gradient was used when some were dropped.",
-			file: "exec/account.go", by: catcher{"exec", "TestSkipIsAgreed"},
-			old: "if r.Skipped {", new: "if r.Weight < 0 {",
+			file: "exec/internal/ledger/ledger.go", by: catcher{"exec", "TestSkipIsAgreed"},
+			old: "if skipped {", new: "if skipped && n < 0 {",
 		},
 		{
 			name: "an executor that failed runs again",
@@ -202,7 +202,7 @@ func execFaults() []fault {
 		{
 			name: "executors do not share their parameters",
 			harm: "Evaluations are of the initial values.",
-			file: "exec/values.go", by: catcher{"exec", "TestRunsAndSharedState"},
+			file: "exec/internal/memory/values.go", by: catcher{"exec", "TestRunsAndSharedState"},
 			old: "v.state[val.Name] = t", new: "_ = t",
 		},
 	}
@@ -214,20 +214,20 @@ func commitFaults() []fault {
 		{
 			name: "a step that is not finite is committed",
 			harm: "One bad row turns every parameter into NaN.",
-			file: "exec/commit.go", by: skip,
-			old: "\tif worst < faultNone {", new: "\tif worst < faultOwn {",
+			file: "exec/internal/ballot/ballot.go", by: skip,
+			old: "\tif worst < None {", new: "\tif worst < Own {",
 		},
 		{
 			name: "the commit does not look at gradients",
 			harm: "A gradient that overflowed turns a parameter into NaN.",
 			file: "exec/commit.go", by: skip,
-			old: "o.look(in)\n", new: "o.look(in[:2])\n",
+			old: "o.look(in, c)\n", new: "o.look(in[:2], c)\n",
 		},
 		{
 			name: "a rank keeps its fault to itself",
 			harm: "One rank skips a step that the others apply: the copies of the parameters differ from then on.",
 			file: "exec/commit.go", by: skip,
-			old: "o.exchange.Run(ctx, o.mine[:])", new: "o.exchange.Run(ctx, append(o.mine[:ballotFault:ballotFault], faultNone))",
+			old: "o.mine.Close(fault, own)", new: "o.mine.Close(max(fault, ballot.None), own)",
 		},
 		{
 			name: "the update divides by the worker's own weight",
@@ -239,8 +239,8 @@ func commitFaults() []fault {
 			name: "each rank sums weight and loss beginning with its own",
 			harm: "The last bit of the total differs between ranks, and so in the end do their parameters.",
 			file: "exec/commit.go", by: catcher{"exec", "TestCommitGivesTheSameBits"},
-			old: "for i, rank := range o.exchange.Group {",
-			new: "for i, rank := range o.exchange.Group {\n\t\ti = (i + o.exchange.Index) % len(o.exchange.Group)\n\t\trank = o.exchange.Group[i]",
+			old: "v := o.mine.Count(all,",
+			new: "at := o.exchange.Index * len(o.mine.Bytes())\n\tv := o.mine.Count(slices.Concat(all[at:], all[:at]),",
 		},
 		{
 			name: "servers are not told of a step that is skipped",

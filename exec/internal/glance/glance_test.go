@@ -1,9 +1,10 @@
-package exec
+package glance_test
 
 import (
 	"math"
 	"testing"
 
+	"github.com/gangline/gangline/exec/internal/glance"
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -17,11 +18,11 @@ func TestFinite(t *testing.T) {
 				for i := range n {
 					single.F32()[i], double.F64()[i] = math.MaxFloat32, -math.MaxFloat64
 				}
-				if !finite(single) || !finite(double) {
+				if !glance.Finite(single) || !glance.Finite(double) {
 					t.Fatalf("%d large values are not finite", n)
 				}
 				single.F32()[at], double.F64()[at] = float32(bad), bad
-				if finite(single) || finite(double) {
+				if glance.Finite(single) || glance.Finite(double) {
 					t.Errorf("%v at %d of %d was not found", bad, at, n)
 				}
 			}
@@ -45,10 +46,10 @@ func TestFinite16(t *testing.T) {
 					for i := range x.Halves() {
 						x.Halves()[i] = c.largest | uint16(i%2)<<15
 					}
-					if !finite(x) {
+					if !glance.Finite(x) {
 						t.Fatalf("%v: %d large values are not finite", d, n)
 					}
-					if x.Halves()[at] = bad; finite(x) {
+					if x.Halves()[at] = bad; glance.Finite(x) {
 						t.Errorf("%v: %#x at %d of %d was not found", d, bad, at, n)
 					}
 				}
@@ -65,7 +66,25 @@ func TestSquareNorm16(t *testing.T) {
 		x.Halves()[i] = uint16(math.Float32bits(v) >> 16)
 		want += float64(v) * float64(v)
 	}
-	if got := squareNorm(x); got != want {
-		t.Errorf("%v, want %v", got, want)
+	if got := glance.At(x, true); got != (glance.Glance{Finite: true, Squares: want}) {
+		t.Errorf("%v, want finite and squares of %v", got, want)
+	}
+}
+
+// Squares that no float64 holds are not finite, where they are wanted; nor are those of
+// what is not a number.
+func TestAt(t *testing.T) {
+	large, none := tensor.From([]float64{3, 1e200}, 2), tensor.From([]float64{math.NaN(), 1}, 2)
+	for _, c := range []struct {
+		x    *tensor.Tensor
+		norm bool
+		want bool
+	}{{large, false, true}, {large, true, false}, {none, false, false}, {none, true, false}} {
+		if got := glance.At(c.x, c.norm); got.Finite != c.want {
+			t.Errorf("%v, with norm %t: finite is %t, want %t", c.x.F64(), c.norm, got.Finite, c.want)
+		}
+	}
+	if got := glance.At(tensor.From([]float32{3, 4}, 2), true); got != (glance.Glance{Finite: true, Squares: 25}) {
+		t.Errorf("of 3 and 4: %v", got)
 	}
 }

@@ -1,4 +1,4 @@
-package exec
+package memory
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ func sharedLives(p *plan.Plan, list []plan.Task) map[plan.Ref]plan.Ref {
 		t := &list[i]
 		for _, r := range slices.Concat(t.In, t.Out) {
 			if r.Value < 0 || r.Value >= len(p.Values) {
-				continue // which bind will say
+				continue // which Get will say
 			}
 			u := lives[r]
 			if u == nil {

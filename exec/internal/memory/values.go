@@ -1,4 +1,6 @@
-package exec
+// Package memory holds the tensors of one rank: state by name, shared between executors;
+// of every other value one for each step in flight, in memory of its own or of an arena.
+package memory
 
 import (
 	"fmt"
@@ -7,8 +9,8 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// values holds the tensors of a rank.
-type values struct {
+// Values holds the tensors of a rank.
+type Values struct {
 	plan  *plan.Plan
 	rank  int
 	state map[string]*tensor.Tensor
@@ -22,11 +24,13 @@ type values struct {
 	arenas map[int][][]byte
 }
 
-func newValues(p *plan.Plan, rank int, state map[string]*tensor.Tensor, alloc func(n int) []byte) *values {
+// New allocates the arenas of a plan by alloc. State, by name, is used where it is there
+// and added where it is missing; nil is none.
+func New(p *plan.Plan, rank int, state map[string]*tensor.Tensor, alloc func(n int) []byte) *Values {
 	if state == nil {
 		state = map[string]*tensor.Tensor{}
 	}
-	return &values{
+	return &Values{
 		plan: p, rank: rank, state: state, copies: map[plan.Ref][]*tensor.Tensor{}, names: map[string][]*tensor.Tensor{},
 		arenas: newArenas(p, alloc), same: sharedLives(p, p.Ranks[rank]),
 	}
@@ -53,8 +57,11 @@ func newArenas(p *plan.Plan, alloc func(n int) []byte) map[int][][]byte {
 	return arenas
 }
 
+// Arena returns the memory of an arena, one for each copy.
+func (v *Values) Arena(arena int) [][]byte { return v.arenas[arena] }
+
 // placed returns a value's part of its arena, in one copy.
-func (v *values) placed(val *plan.Value, c int) (*tensor.Tensor, error) {
+func (v *Values) placed(val *plan.Value, c int) (*tensor.Tensor, error) {
 	mem := v.arenas[val.Arena][c]
 	end := val.Offset + val.Bytes()
 	if !val.Shape.Static() || val.Offset < 0 || val.Offset > end {
@@ -64,16 +71,16 @@ func (v *values) placed(val *plan.Value, c int) (*tensor.Tensor, error) {
 }
 
 // value returns the plan's value of a ref.
-func (v *values) value(r plan.Ref) (*plan.Value, error) {
+func (v *Values) value(r plan.Ref) (*plan.Value, error) {
 	if r.Value < 0 || r.Value >= len(v.plan.Values) {
 		return nil, fmt.Errorf("no value %d", r.Value)
 	}
 	return &v.plan.Values[r.Value], nil
 }
 
-// get returns the copies of a ref and makes them at its first use. Dynamic
+// Get returns the copies of a ref and makes them at its first use. Dynamic
 // dims start at 0.
-func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
+func (v *Values) Get(r plan.Ref) ([]*tensor.Tensor, error) {
 	val, err := v.value(r)
 	if err != nil {
 		return nil, err
@@ -117,7 +124,7 @@ func (v *values) get(r plan.Ref) ([]*tensor.Tensor, error) {
 }
 
 // shape is that of what this rank has of a value: of a slice, so many elements.
-func (v *values) shape(val *plan.Value, index int) tensor.Shape {
+func (v *Values) shape(val *plan.Value, index int) tensor.Shape {
 	if !val.Partial() {
 		return val.Shape
 	}
@@ -127,7 +134,7 @@ func (v *values) shape(val *plan.Value, index int) tensor.Shape {
 
 // held finds state by name, or makes it. Where the plan places it in an arena, that is
 // where it is from then on, for all who share the state.
-func (v *values) held(val *plan.Value, index int) (*tensor.Tensor, error) {
+func (v *Values) held(val *plan.Value, index int) (*tensor.Tensor, error) {
 	if !val.Shape.Static() {
 		return nil, fmt.Errorf("state %q has dynamic shape %v", val.Name, val.Shape)
 	}
@@ -162,11 +169,11 @@ func startShape(s tensor.Shape) tensor.Shape {
 	return s
 }
 
-// lists returns, for each copy, the tensors of refs in order.
-func (v *values) lists(refs []plan.Ref) ([][]*tensor.Tensor, error) {
+// Lists returns, for each copy, the tensors of refs in order.
+func (v *Values) Lists(refs []plan.Ref) ([][]*tensor.Tensor, error) {
 	out := make([][]*tensor.Tensor, v.plan.Window)
 	for _, r := range refs {
-		c, err := v.get(r)
+		c, err := v.Get(r)
 		if err != nil {
 			return nil, err
 		}
@@ -177,9 +184,9 @@ func (v *values) lists(refs []plan.Ref) ([][]*tensor.Tensor, error) {
 	return out, nil
 }
 
-// byName returns copy c of a value, or nil. Of several micro-batches or uses it
+// ByName returns copy c of a value, or nil. Of several micro-batches or uses it
 // is the first in the list, whose memory a later one may have by now.
-func (v *values) byName(name string, c int) *tensor.Tensor {
+func (v *Values) ByName(name string, c int) *tensor.Tensor {
 	t, ok := v.names[name]
 	if !ok {
 		return nil

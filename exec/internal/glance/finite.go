@@ -1,4 +1,4 @@
-package exec
+package glance
 
 import (
 	"math"
@@ -24,9 +24,9 @@ const (
 	signs16       = 0x8000_8000_8000_8000
 )
 
-// finite reports whether no element is infinite or not a number. It costs a pass
+// Finite reports whether no element is infinite or not a number. It costs a pass
 // over the memory, of 0.1 ns an element while it is near.
-func finite(t *tensor.Tensor) bool {
+func Finite(t *tensor.Tensor) bool {
 	b := t.Bytes()
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8) // tensors are aligned to 8 bytes
 	switch t.DType() {

@@ -1,4 +1,4 @@
-package exec
+package memory
 
 import (
 	"testing"
@@ -47,9 +47,9 @@ rank 0
 	if d := cmp.Diff(want, sharedLives(p, p.Ranks[0])); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	values := newValues(p, 0, nil, transport.Ordinary)
+	values := New(p, 0, nil, transport.Ordinary)
 	memory := func(micro int) *tensor.Tensor {
-		copies, err := values.get(plan.Ref{Value: 2, Micro: micro})
+		copies, err := values.Get(plan.Ref{Value: 2, Micro: micro})
 		if err != nil {
 			t.Fatal(err)
 		}
