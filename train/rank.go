@@ -22,6 +22,7 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/train/input"
+	"github.com/gangline/gangline/train/internal/rss"
 	"github.com/gangline/gangline/transport"
 )
 
@@ -306,7 +307,7 @@ func (m *member) work(ctx context.Context) (*report.Rank, error) {
 	stats := m.stats()
 	report.BytesSent, report.BytesReceived = stats.BytesSent, stats.BytesReceived
 	report.MessagesSent, report.MessagesReceived = stats.MessagesSent, stats.MessagesReceived
-	report.PeakRSSBytes = peakRSS()
+	report.PeakRSSBytes = rss.Peak()
 	return report, m.writeSpans()
 }
 

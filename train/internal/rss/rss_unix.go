@@ -1,14 +1,15 @@
 //go:build unix
 
-package train
+// Package rss tells how much memory this process needs.
+package rss
 
 import (
 	"runtime"
 	"syscall"
 )
 
-// peakRSS is the most memory this process had resident, in bytes.
-func peakRSS() int64 {
+// Peak is the most memory this process had resident, in bytes.
+func Peak() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
