@@ -27,6 +27,7 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/train/residual"
+	"github.com/gangline/gangline/train/resume"
 )
 
 // progressEvery is the time between two progress messages of rank 0, which speaks
@@ -94,7 +95,7 @@ func (m *member) newWorker() (*worker, error) {
 		return nil, err
 	}
 	if m.from != nil {
-		if err := checkCursor(m.from, w.order, w.fingerprint); err != nil {
+		if err := resume.CheckCursor(m.from, w.order, w.fingerprint); err != nil {
 			return nil, err
 		}
 		w.savedAt, w.saved = m.first(), m.from.Dir

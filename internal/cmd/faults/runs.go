@@ -103,7 +103,7 @@ func trainFaults() []fault {
 		{
 			name: "a job with other settings goes on",
 			harm: "A learning rate or data set changed by mistake goes unnoticed in the middle of a run.",
-			file: "train/save.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
+			file: "train/resume/resume.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
 			old: "if digest != c.Manifest.Job {", new: "if digest == \"\" && digest != c.Manifest.Job {",
 		},
 		{
