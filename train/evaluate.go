@@ -22,9 +22,6 @@ import (
 	"github.com/gangline/gangline/train/tally"
 )
 
-// tallyTag carries tallies to rank 0: above the tags of plans and stores.
-const tallyTag = 1 << 26
-
 // testTagBits is for the tags of a plan; above them stands which source it tests.
 const testTagBits = 20
 

@@ -22,13 +22,6 @@ import (
 // reads one manifest.
 func CheckResume(j job.Job) error { return resume.Check(j) }
 
-// saveTag carries the directory of a checkpoint from rank 0 and the shards of others
-// back to it.
-const saveTag = shareTag + 1
-
-// paramsTag carries slices of the parameters to rank 0.
-const paramsTag = saveTag + 1
-
 // save writes the checkpoint of a version: rank 0 makes the directory, gathers what
 // describes the shards, and publishes. Other workers take part if they hold pieces
 // of their own. They need not wait for the end of it: no later step commits without

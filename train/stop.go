@@ -17,9 +17,6 @@ import (
 	"github.com/gangline/gangline/metric"
 )
 
-// shareTag carries the value of a test from rank 0 to the other workers.
-const shareTag = agreeTag + 1
-
 // defined lists the metrics that a job's tests have; the first is what progress
 // lines show.
 func defined(task graph.Task, e job.Eval) []string {
