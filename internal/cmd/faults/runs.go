@@ -138,13 +138,13 @@ func reportFaults() []fault {
 		{
 			name: "steps that are skipped never end the run",
 			harm: "A job whose loss is NaN runs to its end and saves the model of an hour before.",
-			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
+			file: "train/progress.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
 			old: "if w.skipped >= skipsMax && w.hopeless == nil {", new: "if w.skipped < 0 {",
 		},
 		{
 			name: "a few skipped steps in the whole run end it",
 			harm: "Long jobs die of bad rows far apart.",
-			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
+			file: "train/progress.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
 			old: "\t\tw.skipped = 0\n", new: "\t\tw.skipped += 0\n",
 		},
 		{
