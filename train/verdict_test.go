@@ -40,7 +40,7 @@ func stopAt(ctx context.Context, cfg Config, steps int64) error {
 	if err := w.steps.Run(ctx, 0, steps); err != nil {
 		return err
 	}
-	<-m.session.Context().Done() //nolint:contextcheck // it ends with ctx
+	<-m.session.Context().Done()
 	return context.Cause(m.session.Context())
 }
 

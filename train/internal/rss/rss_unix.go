@@ -15,7 +15,7 @@ func Peak() int64 {
 		return 0
 	}
 	if runtime.GOOS == "darwin" {
-		return int64(u.Maxrss) // bytes there, KiB elsewhere
+		return int64(u.Maxrss) //nolint:unconvert // int32 on some systems; bytes here, KiB elsewhere
 	}
-	return int64(u.Maxrss) * 1024
+	return int64(u.Maxrss) * 1024 //nolint:unconvert // as above
 }
