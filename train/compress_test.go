@@ -16,6 +16,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/report"
 	"github.com/gangline/gangline/train/input"
+	"github.com/gangline/gangline/train/resume"
 	"github.com/gangline/gangline/transport/mem"
 )
 
@@ -267,7 +268,7 @@ func lostBy(t *testing.T, cfg Config) (map[string][]float64, string) {
 	for r := range cfg.Job.Strategy.Workers {
 		cfg.Rank, cfg.Logger = r, slog.New(slog.NewTextHandler(&log, nil))
 		m := &member{cfg: cfg, setup: setup, endpoint: net.Endpoint(r), report: func(coord.Progress) {}, session: &coord.Session{Generation: 2}}
-		if m.from, err = resumePoint(cfg); err != nil {
+		if m.from, err = resume.Point(cfg.Job, cfg.Attempt, cfg.Logger); err != nil {
 			t.Fatal(err)
 		}
 		if m.rows, err = input.Open(t.Context(), cfg.Job, "", nil); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 
 	"github.com/gangline/gangline/params"
 
@@ -22,9 +21,6 @@ import (
 	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/train/tally"
 )
-
-// tallyTag carries tallies to rank 0: above the tags of plans and stores.
-const tallyTag = 1 << 26
 
 // testTagBits is for the tags of a plan; above them stands which source it tests.
 const testTagBits = 20
@@ -134,7 +130,7 @@ func (w *worker) evaluate(ctx context.Context, version int64, src data.Source, s
 	}
 	m := t.parts[0].tally.Result(scored)
 	if oracle, ok := src.(data.Oracle); ok && m.AUC != nil {
-		if err := compare(&m, src, oracle); err != nil {
+		if err := tally.Compare(&m, src, oracle, input.LabelColumn); err != nil {
 			return m, err
 		}
 	}
@@ -207,45 +203,6 @@ func (w *worker) gather(ctx context.Context, parts []testPart) error {
 		}
 		return nil
 	})
-}
-
-// compare adds what the truth reaches on the same rows.
-func compare(m *metric.Result, src data.Source, oracle data.Oracle) error {
-	best, err := bestAUC(src, oracle)
-	if err != nil || math.IsNaN(best) {
-		return err
-	}
-	m.BestAUC, m.AUCShare = new(best), new(*m.AUC/best)
-	return nil
-}
-
-// bestAUC is the AUC of the true probabilities on all rows of a source.
-func bestAUC(src data.Source, oracle data.Oracle) (float64, error) {
-	const chunk = 4096
-	n := src.Rows()
-	scores, labels := make([]float64, 0, n), make([]float64, 0, n)
-	column := 0
-	for i, c := range src.Columns() {
-		if c.Name == input.LabelColumn {
-			column = i
-		}
-	}
-	rows := make([]int, 0, chunk)
-	var b data.Batch
-	for lo := 0; lo < n; lo += chunk {
-		rows = rows[:0]
-		for r := lo; r < min(lo+chunk, n); r++ {
-			rows = append(rows, r)
-			scores = append(scores, oracle.Probability(r))
-		}
-		if err := src.Read(rows, &b); err != nil {
-			return 0, err
-		}
-		for _, y := range b.Columns[column].Values {
-			labels = append(labels, float64(y))
-		}
-	}
-	return metric.AUC(scores, labels, nil), nil
 }
 
 // Evaluation is what Evaluate found.

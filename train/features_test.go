@@ -16,6 +16,7 @@ import (
 	"github.com/gangline/gangline/data/feature"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/train/input"
+	"github.com/gangline/gangline/train/resume"
 )
 
 // featuresJob is of a table whose label depends on a number and a category.
@@ -141,7 +142,7 @@ func TestFeaturesOfAnotherJob(t *testing.T) {
 	other := strings.Replace(featuresJob, "buckets: 50", "buckets: 60", 1)
 	for _, text := range []string{other, strings.Replace(featuresJob, "normalize: standard", "normalize: minmax", 1)} {
 		j := parse(t, text, append(whole, "checkpoint.resume=true")...)
-		if _, err := resumePoint(Config{Job: j}); err == nil || !strings.Contains(err.Error(), "what must not change on resume differs") {
+		if _, err := resume.Point(j, 0, nil); err == nil || !strings.Contains(err.Error(), "what must not change on resume differs") {
 			t.Errorf("resume with other features: %v", err)
 		}
 		if _, err := Evaluate(t.Context(), j, dir, ckpt); err == nil || !strings.Contains(err.Error(), "was written with other features") {

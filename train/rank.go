@@ -22,6 +22,8 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/train/input"
+	"github.com/gangline/gangline/train/internal/rss"
+	"github.com/gangline/gangline/train/resume"
 	"github.com/gangline/gangline/transport"
 )
 
@@ -67,7 +69,7 @@ func (c *Config) world() int { return c.Job.Strategy.Workers + c.Job.Strategy.Se
 // of any rank ends it; the error is then that first one.
 func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 	if cfg.Rank == 0 && cfg.Job.Checkpoint.Dir != "" {
-		release, err := claim(ctx, cfg.Job.Checkpoint.Dir)
+		release, err := resume.Claim(ctx, cfg.Job.Checkpoint.Dir)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +142,7 @@ func prepare(ctx context.Context, cfg Config) (*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.from, err = resumePoint(cfg); err != nil {
+	if m.from, err = resume.Point(cfg.Job, cfg.Attempt, cfg.Logger); err != nil {
 		return nil, err
 	}
 	if cfg.role() == "server" {
@@ -306,7 +308,7 @@ func (m *member) work(ctx context.Context) (*report.Rank, error) {
 	stats := m.stats()
 	report.BytesSent, report.BytesReceived = stats.BytesSent, stats.BytesReceived
 	report.MessagesSent, report.MessagesReceived = stats.MessagesSent, stats.MessagesReceived
-	report.PeakRSSBytes = peakRSS()
+	report.PeakRSSBytes = rss.Peak()
 	return report, m.writeSpans()
 }
 

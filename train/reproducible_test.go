@@ -20,6 +20,7 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/train/input"
+	"github.com/gangline/gangline/train/resume"
 	"github.com/gangline/gangline/transport"
 	"github.com/gangline/gangline/transport/mem"
 	"github.com/gangline/gangline/transport/stream"
@@ -216,7 +217,7 @@ func TestReproducibleResume(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(part, filepath.Base(middle)), os.DirFS(middle)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := resumePoint(Config{Job: parse(t, text, "checkpoint.dir="+part, "slices=6"), Attempt: 1}); err == nil || !strings.Contains(err.Error(), "slices") {
+	if _, err := resume.Point(parse(t, text, "checkpoint.dir="+part, "slices=6"), 1, nil); err == nil || !strings.Contains(err.Error(), "slices") {
 		t.Errorf("resumed with other slices: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/train/input"
+	"github.com/gangline/gangline/train/resume"
 	"github.com/gangline/gangline/transport/mem"
 )
 
@@ -79,7 +80,7 @@ func livesMem(t *testing.T, j job.Job, attempt int) ([]report.Rank, []error) {
 				cfg: cfg, setup: setup, endpoint: net.Endpoint(r), report: func(coord.Progress) {},
 				session: &coord.Session{Generation: uint64(attempt) + 1},
 			}
-			if m.from, err = resumePoint(cfg); err != nil {
+			if m.from, err = resume.Point(cfg.Job, cfg.Attempt, cfg.Logger); err != nil {
 				t.Fatal(err)
 			}
 			if err := m.takeImport(); err != nil {
@@ -192,7 +193,7 @@ func TestResumeNamesDamageOfJob(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(damaged), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err = resumePoint(Config{Job: j, Attempt: 1, Logger: slog.New(slog.DiscardHandler)})
+	_, err = resume.Point(j, 1, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, checkpoint.ErrCorrupt) || strings.Contains(err.Error(), "another job") {
 		t.Errorf("got %v", err)
 	}
@@ -209,13 +210,13 @@ func TestResumeRefusesAnotherJob(t *testing.T) {
 		"steps=13": false, "epochs=3": false, "strategy.kind=ps": false,
 	} {
 		cfg := Config{Job: parse(t, resumeJob, "checkpoint.dir="+dir, setting), Attempt: 1, Logger: slog.New(slog.DiscardHandler)}
-		from, err := resumePoint(cfg)
+		from, err := resume.Point(cfg.Job, cfg.Attempt, cfg.Logger)
 		if refused && (err == nil || !strings.Contains(err.Error(), "another job")) || !refused && (err != nil || from == nil) {
 			t.Errorf("%s: %v", setting, err)
 		}
 	}
 	cfg := Config{Job: parse(t, text, "checkpoint.dir="+dir), Logger: slog.New(slog.DiscardHandler)}
-	if _, err := resumePoint(cfg); err == nil || !strings.Contains(err.Error(), "already holds") {
+	if _, err := resume.Point(cfg.Job, cfg.Attempt, cfg.Logger); err == nil || !strings.Contains(err.Error(), "already holds") {
 		t.Errorf("a new run over old checkpoints: %v", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/gangline/gangline/report"
 
 	"github.com/gangline/gangline/checkpoint"
-	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/ps"
 	"github.com/gangline/gangline/strategy"
 )
@@ -39,40 +38,6 @@ func (m *member) serve(ctx context.Context, report *report.Rank) error {
 	}
 	report.Role = "server"
 	return nil
-}
-
-// tell reports how many steps are applied, every second and at the end.
-func (m *member) tell(ended <-chan struct{}, version func() int64) {
-	beat := time.NewTicker(othersEvery)
-	defer beat.Stop()
-	for last := false; ; {
-		m.report(coord.Progress{Step: version(), BytesPerSecond: m.bytesPerSecond(time.Now())})
-		if last {
-			return
-		}
-		select {
-		case <-ended:
-			last = true
-		case <-beat.C:
-		}
-	}
-}
-
-// traffic is what was sent and received until a moment.
-type traffic struct {
-	bytes int64
-	until time.Time
-}
-
-// bytesPerSecond is what this rank sent and received a second since it was last asked,
-// 0 at first. It is used by one goroutine.
-func (m *member) bytesPerSecond(now time.Time) float64 {
-	s, before := m.stats(), m.traffic
-	m.traffic = traffic{s.BytesSent + s.BytesReceived, now}
-	if took := now.Sub(before.until).Seconds(); took > 0 && !before.until.IsZero() {
-		return float64(m.traffic.bytes-before.bytes) / took
-	}
-	return 0
 }
 
 // shard makes the server's part of the state, from the checkpoint if there is one.

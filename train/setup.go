@@ -2,8 +2,9 @@
 // executor from boundary to boundary (evaluation, checkpoint, end) and reports.
 //
 // Reading order: setup.go (job to plan), rank.go (a rank's life), worker.go (the
-// loop), server.go, holder.go (who holds parameters), save.go (checkpoints),
-// evaluate.go, stop.go, predict.go. Package input opens the rows.
+// loop), progress.go, server.go, holder.go (who holds parameters), save.go
+// (checkpoints), evaluate.go, stop.go, predict.go. Package input opens the rows;
+// resume, agree, tally and others below this directory have what needs no rank.
 package train
 
 import (

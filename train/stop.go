@@ -6,82 +6,23 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/gangline/gangline/report"
 
 	"github.com/gangline/gangline/checkpoint"
-	"github.com/gangline/gangline/graph"
-	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/metric"
+	"github.com/gangline/gangline/train/judge"
 )
 
-// shareTag carries the value of a test from rank 0 to the other workers.
-const shareTag = agreeTag + 1
-
-// defined lists the metrics that a job's tests have; the first is what progress
-// lines show.
-func defined(task graph.Task, e job.Eval) []string {
-	switch task {
-	case graph.Binary:
-		names := []string{"auc", "loss", "logloss", "accuracy", "precision", "recall", "f1"}
-		if e.Group != "" {
-			names = append(names, "gauc")
-		}
-		return names
-	case graph.Regression:
-		return []string{"rmse", "loss"}
-	case graph.Tokens:
-		return []string{"loss", "logloss", "perplexity", "accuracy"}
-	case graph.Multiclass:
-	}
-	return []string{"accuracy", "loss", "logloss"}
-}
-
-// newJudge makes what judges the tests of a run, which goes on from what the
-// checkpoint has of them; none if the job asks for no judgement. All workers have
-// the same.
-func (w *worker) newJudge() error {
-	e, c := w.setup.Job.Eval, w.setup.Job.Checkpoint
-	names := defined(w.setup.Step.Model.Task, e)
-	switch {
-	case e.Metric == "":
-		e.Metric = names[0]
-	case !slices.Contains(names, e.Metric):
-		return &job.FieldError{Field: "eval.metric", Fix: fmt.Sprintf("tests of model %s have no %s; they have %s", w.setup.Job.Model.Kind, e.Metric, strings.Join(names, ", "))}
-	}
-	if e.Patience == 0 && !c.Best {
-		return nil
-	}
-	w.patient = &metric.Patience{Metric: e.Metric, MinDelta: e.MinDelta, Limit: e.Patience}
-	if w.from == nil || !w.patient.Goes(w.from.Manifest.Tests) {
-		return nil
-	}
-	saved := *w.from.Manifest.Tests
-	saved.Limit, w.patient = e.Patience, &saved
-	if !c.Best || w.cfg.Rank != 0 || saved.Best == nil {
-		return nil
-	}
-	return w.findBest(c.Dir)
-}
-
-// findBest finds the best checkpoint of the run that this one goes on from. One
-// that died between writing it and keeping it apart left it as its newest.
-func (w *worker) findBest(root string) (err error) {
-	dirs, err := checkpoint.List(checkpoint.BestDir(root))
-	if err != nil {
+// newJudge makes what judges the tests of this run. Before the first of them, a best one
+// is that of the run which this one goes on from: its checkpoint is there already.
+func (w *worker) newJudge() (err error) {
+	c := &w.setup.Job.Checkpoint
+	w.patient, err = judge.New(&w.setup.Job, w.setup.Step.Model.Task, w.from)
+	if err != nil || w.patient == nil || w.patient.Best == nil || !c.Best || w.cfg.Rank != 0 {
 		return err
 	}
-	for _, d := range dirs {
-		if c, err := checkpoint.Open(d); err == nil && c.Manifest.Step == w.patient.Step {
-			w.bestDir = d
-			return nil
-		}
-	}
-	if w.patient.Step == w.from.Manifest.Step {
-		w.bestDir, err = checkpoint.KeepBest(root, w.from.Dir)
-	}
+	w.bestDir, err = judge.FindBest(c.Dir, w.patient.Step, w.from)
 	return err
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/gangline/gangline/compute"
 	"github.com/gangline/gangline/compute/native"
 	"github.com/gangline/gangline/compute/ref"
-	"github.com/gangline/gangline/coord"
 	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/exec"
@@ -27,18 +26,8 @@ import (
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/strategy"
 	"github.com/gangline/gangline/train/residual"
+	"github.com/gangline/gangline/train/resume"
 )
-
-// progressEvery is the time between two progress messages of rank 0, which speaks
-// for all; othersEvery that of other workers, which say that they are there.
-const (
-	progressEvery = 250 * time.Millisecond
-	othersEvery   = time.Second
-)
-
-// skipsMax is how many steps in a row may be skipped because a value was not
-// finite before the run gives up: it will not recover by itself.
-const skipsMax = 10
 
 // worker is a rank that computes.
 type worker struct {
@@ -94,7 +83,7 @@ func (m *member) newWorker() (*worker, error) {
 		return nil, err
 	}
 	if m.from != nil {
-		if err := checkCursor(m.from, w.order, w.fingerprint); err != nil {
+		if err := resume.CheckCursor(m.from, w.order, w.fingerprint); err != nil {
 			return nil, err
 		}
 		w.savedAt, w.saved = m.first(), m.from.Dir
@@ -356,74 +345,6 @@ func (w *worker) close() error {
 		errs = append(errs, t.exec.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// recent sums the loss since the last progress message.
-type recent struct {
-	loss, weight float64
-	examples     int64
-	since        time.Time
-}
-
-// onStep is told of every step, in order.
-func (w *worker) onStep(step int64, r exec.Result) {
-	_, lo, hi := w.order.At(step)
-	w.main.Examples += int64(hi - lo)
-	w.recent.examples += int64(hi - lo)
-	w.skipped++
-	if r.Skipped && len(r.Faulty) == 0 {
-		w.skipped-- // no row counts, which says nothing of the steps around it
-		w.main.Skipped++
-		w.cfg.Logger.Warn("step skipped: the weights of its rows are 0", "step", step)
-	} else if w.rescales(step, r) {
-		w.skipped-- // which ends at the least scale
-		w.main.Skipped++
-	} else if r.Skipped {
-		w.main.Skipped++
-		w.cfg.Logger.Warn("step skipped: values are not finite", "step", step, "ranks", r.Faulty)
-		if w.skipped >= skipsMax && w.hopeless == nil {
-			w.hopeless = w.giveUp(step + 1)
-			w.stop(w.hopeless)
-		}
-	} else {
-		w.skipped = 0
-		w.recent.loss += r.Loss
-		w.recent.weight += r.Weight
-		w.curves.Loss.Add(step+1, r.Loss/r.Weight, r.Weight)
-	}
-	now := time.Now()
-	if w.recent.since.IsZero() {
-		w.recent.since = now
-	}
-	every := progressEvery
-	if w.cfg.Rank != 0 {
-		every = othersEvery
-	}
-	if now.Sub(w.recent.since) >= every {
-		w.progress(step+1, nil)
-	}
-}
-
-// progress tells the coordinator how far this worker is: rank 0 with the speed of
-// all, others with that of their part.
-func (w *worker) progress(done int64, m *metric.Result) {
-	p := coord.Progress{Step: done, Total: w.setup.steps(w.order)}
-	if w.cfg.Rank != 0 {
-		w.recent.loss, w.recent.weight, m = 0, 0, nil
-		w.recent.examples /= int64(w.setup.Cluster.Workers)
-	}
-	if w.recent.weight > 0 {
-		p.Loss = w.recent.loss / w.recent.weight
-	}
-	if s := time.Since(w.recent.since).Seconds(); s > 0 {
-		p.ExamplesPerSecond = float64(w.recent.examples) / s
-	}
-	p.BytesPerSecond = w.bytesPerSecond(time.Now())
-	if m != nil {
-		p.MetricName, p.Metric = m.Main()
-	}
-	w.recent = recent{since: time.Now()}
-	w.report(p)
 }
 
 // neighbours counts the workers of this worker's host, itself among them; who

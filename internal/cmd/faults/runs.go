@@ -80,7 +80,7 @@ func trainFaults() []fault {
 			name: "a worker that goes on starts with fresh slots",
 			harm: "Adam warms up anew after each restart, and the loss jumps.",
 			file: "train/holder.go", by: resume,
-			old: "if err := l.state.Restore(from); err != nil {", new: "if err := l.state.paramsOnly(s.Step).Restore(from); err != nil {",
+			old: "if err := l.state.Restore(from); err != nil {", new: "if err := l.state.Only(s.Step).Restore(from); err != nil {",
 		},
 		{
 			name: "a checkpoint lacks what an outer optimizer keeps",
@@ -103,7 +103,7 @@ func trainFaults() []fault {
 		{
 			name: "a job with other settings goes on",
 			harm: "A learning rate or data set changed by mistake goes unnoticed in the middle of a run.",
-			file: "train/save.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
+			file: "train/resume/resume.go", by: catcher{"train", "TestResumeRefusesAnotherJob"},
 			old: "if digest != c.Manifest.Job {", new: "if digest == \"\" && digest != c.Manifest.Job {",
 		},
 		{
@@ -115,14 +115,14 @@ func trainFaults() []fault {
 		{
 			name: "an evaluation counts one worker's rows",
 			harm: "The reported loss is that of a part of the test set.",
-			file: "train/metrics.go", by: catcher{"train", "TestTallyMerge"},
+			file: "train/tally/tally.go", by: catcher{"train/tally", "TestTallyMerge"},
 			old: "t.Loss += o.Loss", new: "t.Loss += 0 * o.Loss",
 		},
 		{
 			name: "an evaluation adds to the one before",
 			harm: "The metrics at the end are an average over the whole run.",
 			file: "train/evaluate.go", by: catcher{"train", "TestEvaluationIsOfAllRowsOnce"},
-			old: "t.tally, t.scored = newTally(task, threshold), scored", new: "if t.scored = scored; t.tally.Weight == 0 {\n\t\tt.tally = newTally(task, threshold)\n\t}",
+			old: "\t\tt.parts[i].tally = tally.New(task, threshold)\n", new: "\t\tif t.parts[i].tally.Weight == 0 {\n\t\t\tt.parts[i].tally = tally.New(task, threshold)\n\t\t}\n",
 		},
 		{
 			name: "an evaluation asks the servers for the version of its own step",
@@ -138,13 +138,13 @@ func reportFaults() []fault {
 		{
 			name: "steps that are skipped never end the run",
 			harm: "A job whose loss is NaN runs to its end and saves the model of an hour before.",
-			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
+			file: "train/progress.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
 			old: "if w.skipped >= skipsMax && w.hopeless == nil {", new: "if w.skipped < 0 {",
 		},
 		{
 			name: "a few skipped steps in the whole run end it",
 			harm: "Long jobs die of bad rows far apart.",
-			file: "train/worker.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
+			file: "train/progress.go", by: catcher{"train", "TestSkippedStepsEndTheRun"},
 			old: "\t\tw.skipped = 0\n", new: "\t\tw.skipped += 0\n",
 		},
 		{
