@@ -2,6 +2,7 @@ package train
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gangline/gangline/data"
@@ -24,6 +25,9 @@ func TestMicroBatches(t *testing.T) {
 	} {
 		for _, rule := range []string{"{kind: sgd, lr: 0.1}", "{kind: momentum, lr: 0.05, clip_norm: 0.2}"} {
 			for precision, bound := range map[string]float64{"f32": 1e-6, "f64": 1e-12} {
+				if raced && (precision != "f32" || !strings.Contains(rule, "sgd")) {
+					continue
+				}
 				text := fmt.Sprintf("model: %s\noptimizer: %s\nprecision: %s\nbatch: 30\nepochs: 99\ndata: {train: {format: generated}}\n", c.model, rule, precision)
 				t.Run(c.name+"/"+rule+"/"+precision, func(t *testing.T) {
 					const steps = 10

@@ -218,6 +218,9 @@ func TestSameParameters(t *testing.T) {
 		{"dlrm", "{kind: dlrm, bottom: [5], hidden: [8], dim: 4}", clicks, false},
 		{"gpt", "{kind: gpt, dim: 8, layers: 2, heads: 2, dropout: 0.2}", writeText(t), false},
 	} {
+		if raced && c.name != "mlp" && c.name != "ctr" && c.name != "gpt" {
+			continue
+		}
 		// A sum that should be zero is 1e-17 in another order; rules that divide by
 		// the gradient's own size would make a whole step of it, so they start from
 		// something to divide by.
@@ -225,7 +228,9 @@ func TestSameParameters(t *testing.T) {
 			"{kind: sgd, lr: 0.1}",
 			"{kind: adamw, lr: 0.01, eps: 0.001, amsgrad: true, schedule: {kind: cosine, warmup: 5, steps: 18}}",
 		}
-		if c.all {
+		if raced {
+			rules = rules[:1]
+		} else if c.all {
 			rules = append(rules, "{kind: momentum, lr: 0.05, nesterov: true, l2: 0.01}",
 				"{kind: adagrad, lr: 0.05, l2: 0.001, initial_accumulator: 0.1}", "{kind: adam, lr: 0.01, eps: 0.001}",
 				"{kind: rmsprop, lr: 0.01, eps: 0.01, centered: true, momentum: 0.5, clip_value: 0.1}",
