@@ -31,7 +31,8 @@ fallback: ## all tests that compute, without assembly, as on machines that have 
 	$(GO) test -tags noasm ./collective/... ./compute/... ./optim/... ./data/parse/... ./exec ./model ./bench ./train
 
 race: ## tests of packages with goroutines or locks under the race detector, shuffled
-	$(GO) test -race -shuffle=on -tags nocloud $$(.ci/racy | grep -v '^./chaos$$')
+	$(GO) test -race -shuffle=on -tags nocloud $$(.ci/racy | grep -vE '^./(chaos|cli|compute/native)$$')
+	$(GO) test -race -tags nocloud -run 'Thread|Batch' ./compute/native
 	GANGLINE_CHAOS_BUILD=-tags=nocloud $(GO) test -race -tags nocloud -run '^TestCollectiveFaults$$' ./chaos
 
 sim: ## simulated clusters with faults; SEED=0x... runs one again
