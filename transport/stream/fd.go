@@ -16,8 +16,8 @@ const (
 	// the core.
 	socketBlock = 256 << 10
 	stagingSize = 16 << 10 // bytes that Peek shows at most; longer Reads go past it
-	// callMost bounds what one system call moves, so that it is not away for long.
-	callMost = 4 << 20
+	// callMost bounds what one system call moves: Go's collector has to wait for it.
+	callMost = 1 << 20
 	dropMost = 64 // reads between two looks at the clock, while closing
 )
 
@@ -48,7 +48,7 @@ func (s *socket) Write(p []byte) (int, error) {
 	if s.sums != nil {
 		return s.writeSums(p)
 	}
-	n, err := again(func() (int, error) { return unix.Write(s.sock, p[:min(len(p), callMost)]) })
+	n, err := again(func() (int, error) { return writeNow(s.sock, p[:min(len(p), callMost)]) })
 	if err != nil && !wouldBlock(err) {
 		s.ended(err)
 		return n, s.errorOf("write to", s.end)
@@ -132,7 +132,7 @@ func (s *socket) try() bool {
 // receive reads what there is: 0 is no error.
 func (s *socket) receive(p []byte) (int, error) {
 	s.mute = false
-	n, err := again(func() (int, error) { return unix.Read(s.sock, p) })
+	n, err := again(func() (int, error) { return readNow(s.sock, p) })
 	switch {
 	case err == nil && n > 0, err != nil && wouldBlock(err):
 		return n, nil

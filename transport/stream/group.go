@@ -16,13 +16,17 @@ import (
 )
 
 const (
-	spinDefault = 50 * time.Microsecond
-	politeAfter = 3 * time.Microsecond   // of spinning, the peer may be waiting for this very core
-	looks       = 64                     // at memory, between two at the clock
-	keptLong    = 200 * time.Microsecond // a slice of another process, rather than a peer's answer
-	crowdedFor  = 64                     // waits without a yield after that
-	yields      = 4                      // where there is no core to spare
-	linger      = time.Second
+	// spinDefault is about what the peer takes for two blocks through a socket, and longer than
+	// most ranks of a step come after the first: to be woken takes 50 us of a virtual machine.
+	spinDefault = 200 * time.Microsecond
+	politeAfter = 3 * time.Microsecond // of spinning, the peer may be waiting for this very core
+	looks       = 64                   // at memory, between two at the clock
+	// keptLong is a slice of another process, rather than a peer's answer or a batch that this
+	// one reads ahead.
+	keptLong   = 600 * time.Microsecond
+	crowdedFor = 64 // waits without a yield after that
+	yields     = 4  // where there is no core to spare
+	linger     = time.Second
 )
 
 // Group is a rank's streams with the members of a group. Open makes it.
@@ -234,7 +238,13 @@ func (g *Group) poll(ms int, in, out body) bool {
 		}
 		g.polled[i].Events = b.events(b == in, b == out)
 	}
-	n, err := unix.Poll(g.polled, ms)
+	var n int
+	var err error
+	if ms == 0 {
+		n, err = pollNow(g.polled)
+	} else {
+		n, err = unix.Poll(g.polled, ms)
+	}
 	if err != nil || n == 0 { // interrupted: look again
 		return ready(in, out)
 	}

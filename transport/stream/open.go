@@ -257,9 +257,13 @@ func openTCP(cfg Config, peer int, c net.Conn) (body, error) {
 		return nil, err
 	}
 	// One that dies resets the connection; bye takes this back.
-	if err := unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}); err != nil {
+	err = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	if err == nil {
+		err = widen(fd)
+	}
+	if err != nil {
 		_ = unix.Close(fd)
-		return nil, fmt.Errorf("linger: %w", err)
+		return nil, fmt.Errorf("set up a socket for streams: %w", err)
 	}
 	s := newSocket(TCP, peer, fd, -1)
 	if cfg.Checksum {

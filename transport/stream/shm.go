@@ -149,7 +149,7 @@ func (s *shm) call(want uint32) {
 	}
 	bell := [1]byte{1}
 	// If it fails the peer is gone, or has bytes there that wake it as well.
-	_, _ = again(func() (int, error) { return unix.Write(s.sock, bell[:]) })
+	_, _ = again(func() (int, error) { return writeNow(s.sock, bell[:]) })
 }
 
 func (s *shm) readable() bool { return s.err != nil || s.end != nil || !s.in.empty() }
@@ -175,7 +175,7 @@ func (s *shm) events(bool, bool) int16 { return unix.POLLIN }
 func (s *shm) heard(int16) {
 	var bells [64]byte
 	for {
-		n, err := again(func() (int, error) { return unix.Read(s.sock, bells[:]) })
+		n, err := again(func() (int, error) { return readNow(s.sock, bells[:]) })
 		switch {
 		case err != nil && wouldBlock(err):
 			return

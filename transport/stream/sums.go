@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/gangline/gangline/transport"
 )
 
@@ -70,7 +68,7 @@ func (s *socket) writeSums(p []byte) (int, error) {
 		c.seal(p[:min(len(p), sumsMost)])
 	}
 	if c.gone < len(c.out) {
-		k, err := again(func() (int, error) { return unix.Write(s.sock, c.out[c.gone:]) })
+		k, err := again(func() (int, error) { return writeNow(s.sock, c.out[c.gone:]) })
 		if err != nil && !wouldBlock(err) {
 			s.ended(err)
 			return 0, s.errorOf("write to", s.end)
