@@ -50,8 +50,8 @@ func (b *binder) collective(t *plan.Task, io operands) (op, error) {
 	if t.Op == plan.AllReduce && len(t.In) > 1 {
 		return b.fused(t, io, party)
 	}
-	if b.isSliced(t) {
-		return b.sliced(t, io, party)
+	if b.isSharded(t) {
+		return b.sharded(t, io, party)
 	}
 	if err := io.counts(1, 1); err != nil {
 		return nil, err

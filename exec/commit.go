@@ -19,7 +19,7 @@ import (
 //
 // Where the rule clips by norm, it also takes the norm of the gradients, which
 // must be sums over the group by then: all ranks have the same bits and so find
-// the same norm, without a word; but for slices, of which each says the squares of
+// the same norm, without a word; but for shards, of which each says the squares of
 // its own. What it hands on as the total weight is the
 // number to divide by for the norm to hold (optim.Rule.Divisor); the Result has
 // the weight itself.
@@ -37,7 +37,7 @@ type commit struct {
 	early    []*early // of the gradients among the operands that were looked at before
 	pairs    int      // of this rank
 	scaled   bool     // the last value is the loss scale
-	sliced   []bool   // by the values looked at
+	sharded  []bool   // by the values looked at
 	mine     *ballot.Ballot
 }
 
@@ -84,13 +84,13 @@ func (b *binder) commit(t *plan.Task, io operands) (op, error) {
 	}
 	b.own(t.In, io.in)
 	for _, r := range t.In {
-		o.sliced = append(o.sliced, b.e.cfg.Plan.Values[r.Value].Sliced)
+		o.sharded = append(o.sharded, b.e.cfg.Plan.Values[r.Value].Sharded)
 	}
 	if t.Lane != (plan.Lane{Kind: plan.Group, ID: t.Group}) {
 		party.Streams = nil // what runs on them takes turns
 	}
 	o.group, o.pairs = t.Group, pairs
-	o.mine = ballot.New(most, o.rule.ClipNorm > 0 && slices.Contains(o.sliced, true))
+	o.mine = ballot.New(most, o.rule.ClipNorm > 0 && slices.Contains(o.sharded, true))
 	o.exchange, err = collective.NewExchange(party, len(o.mine.Bytes()))
 	for _, r := range t.In {
 		g := b.early[r]
@@ -174,7 +174,7 @@ func (o *commit) run(ctx context.Context, step int64, c int) error {
 
 // look goes over weight, loss and gradients, in this order, and returns what is
 // wrong. Where the rule clips by norm it adds up the squares of the gradients on
-// the way, apart for those that are slices; a norm that is too large for a float64
+// the way, apart for those that are shards; a norm that is too large for a float64
 // is a fault like any other.
 func (o *commit) look(in []*tensor.Tensor, c int) (fault ballot.Fault, squares, own float64) {
 	norm := o.rule.ClipNorm > 0
@@ -188,7 +188,7 @@ func (o *commit) look(in []*tensor.Tensor, c int) (fault ballot.Fault, squares, 
 		default:
 			g = glance.At(t, norm)
 		}
-		if o.sliced[i] {
+		if o.sharded[i] {
 			sum = &own
 		}
 		if *sum += g.Squares; !g.Finite || math.IsInf(*sum, 0) {

@@ -37,7 +37,7 @@ func (b *binder) compute(t *plan.Task, io operands) (op, error) {
 	if err := b.fits(t.Out, seg.Out); err != nil {
 		return nil, fmt.Errorf("segment %q: %w", seg.Name, err)
 	}
-	if state := ledger.Updates(cfg.Plan, t); state != plan.NoState && cfg.Plan.Values[state].Sliced {
+	if state := ledger.Updates(cfg.Plan, t); state != plan.NoState && cfg.Plan.Values[state].Sharded {
 		lo, hi := cfg.Plan.Part(cfg.Rank, state)
 		if lo == hi {
 			return idle{}, nil

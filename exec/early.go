@@ -16,7 +16,7 @@ type early struct {
 }
 
 // findEarly lists the gradients that Commits look at and a collective was the last to write;
-// but for slices, which are parts of what it writes.
+// but for shards, which are parts of what it writes.
 func findEarly(p *plan.Plan, list []plan.Task) map[plan.Ref]*early {
 	found := map[plan.Ref]*early{}
 	writer := map[plan.Ref]*plan.Task{}
@@ -24,7 +24,7 @@ func findEarly(p *plan.Plan, list []plan.Task) map[plan.Ref]*early {
 		t := &list[i]
 		if t.Kind == plan.Commit && len(t.In) > 2 {
 			for _, r := range t.In[2:] {
-				if w := writer[r]; w != nil && w.Kind == plan.Collective && !p.Values[r.Value].Sliced {
+				if w := writer[r]; w != nil && w.Kind == plan.Collective && !p.Values[r.Value].Sharded {
 					found[r] = &early{found: make([]glance.Glance, p.Window)}
 				}
 			}

@@ -36,7 +36,7 @@ type binder struct {
 	e        *Exec
 	programs map[programKey]compute.Program
 	early    map[plan.Ref]*early
-	parts    map[*tensor.Tensor]*tensor.Tensor // what this rank answers for of a sliced value
+	parts    map[*tensor.Tensor]*tensor.Tensor // what this rank answers for of a sharded value
 }
 
 // bind makes a task's op.

@@ -184,7 +184,7 @@ type Strategy struct {
 	Alpha float64        `yaml:"alpha"`
 	Slots strategy.Slots `yaml:"slots"`
 	Outer Outer          `yaml:"outer"`
-	// Stage says what zero cuts in slices: 1 the slots, 2 also gradients, 3 also
+	// Stage says what zero cuts in shards: 1 the slots, 2 also gradients, 3 also
 	// parameters.
 	Stage int `yaml:"stage"`
 	// Consistency is how far workers may drift apart (ps).

@@ -76,11 +76,11 @@ const (
 	// Several values are summed in place, as the one run of bytes that they are in
 	// their arena (see Plan.Span).
 	AllReduce
-	// ReduceScatter leaves each rank its range of the sum. Of sliced values, In is one
+	// ReduceScatter leaves each rank its range of the sum. Of sharded values, In is one
 	// run of an arena, of which rank i of n gets part i (see Cut), and Out is In, or
 	// values outside of it that have the parts.
 	ReduceScatter
-	// AllGather concatenates the ranges. Of sliced values Out is a run of an arena, and
+	// AllGather concatenates the ranges. Of sharded values Out is a run of an arena, and
 	// In is Out, or values that have the parts.
 	AllGather
 	// Broadcast copies the first rank's value to all.
@@ -206,11 +206,11 @@ type Value struct {
 	// ordinary memory.
 	Arena  int
 	Offset int
-	// Sliced says that of a parameter, a slot or a gradient every rank answers for a
+	// Sharded says that of a parameter, a slot or a gradient every rank answers for a
 	// part: the elements that it owns by Holdings, a gradient's being those of its
 	// parameter (see Plan.Part). An update changes that part, and a Commit looks at
 	// it. In an arena a rank has memory for all of the value, elsewhere for its part.
-	Sliced bool
+	Sharded bool
 	// Once says that the memory is there once and not once per step in flight. Values of
 	// one arena are alike in this; but for parameters they may then share memory, if
 	// they are in use one after the other.

@@ -29,7 +29,7 @@ func (c *codec) value(i int, v *Value) {
 	setting(c, "of", &v.State, v.State != own, c.name, c.lookup)
 	c.number("arena", &v.Arena, false)
 	c.number("offset", &v.Offset, false)
-	c.flag("sliced", &v.Sliced)
+	c.flag("sharded", &v.Sharded)
 	c.flag("once", &v.Once)
 }
 

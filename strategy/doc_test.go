@@ -76,6 +76,6 @@ func documented(t *testing.T) []string {
 	whole := show(strategy.AllReduce, strategy.Cluster{Workers: 2, Bucket: 1})
 	_, fused, _ := strings.Cut(show(strategy.AllReduce, strategy.Cluster{Workers: 2}), "\nranks")
 	_, list, _ := strings.Cut(show(strategy.PS, strategy.Cluster{Workers: 2, Servers: 1}), "\nranks")
-	_, sliced, _ := strings.Cut(show(strategy.Zero, strategy.Cluster{Workers: 2, Stage: 2}), "\nranks")
-	return []string{whole, "ranks" + list, "ranks" + fused, "ranks" + sliced}
+	_, sharded, _ := strings.Cut(show(strategy.Zero, strategy.Cluster{Workers: 2, Stage: 2}), "\nranks")
+	return []string{whole, "ranks" + list, "ranks" + fused, "ranks" + sharded}
 }

@@ -31,7 +31,7 @@ func (z *zero) placeParams() {
 
 // placeGrads lays the gradients of buckets one behind the other (stage 1), or every
 // second bucket where the one before the last was: while one is scattered, the other
-// is filled. Their slices are values of their own then.
+// is filled. Their shards are values of their own then.
 func (z *zero) placeGrads() {
 	room := 0
 	for i := range z.runs {
@@ -48,13 +48,13 @@ func (z *zero) placeGrads() {
 			z.put(g, gradArena, at)
 			at = lines(at + z.plan.Values[g].Bytes())
 			if z.c.Stage == 1 {
-				z.plan.Values[g].Sliced = true
+				z.plan.Values[g].Sharded = true
 				z.addParts(p)
 				continue
 			}
-			z.slice[p.Grad] = z.sliceOf(p, ".slice")
+			z.shard[p.Grad] = z.shardOf(p, ".shard")
 			if z.micros() > 1 {
-				z.part[p.Grad] = z.sliceOf(p, ".slice.part")
+				z.part[p.Grad] = z.shardOf(p, ".shard.part")
 			}
 		}
 		next = at
@@ -66,15 +66,15 @@ func (z *zero) placeGrads() {
 func (z *zero) addParts(p *graph.Param) {
 	for micro := 1; micro < z.micros(); micro++ {
 		v := &z.plan.Values[z.builder.of(p.Grad, micro).Value]
-		v.Arena, v.Offset, v.Sliced, v.Once = 0, 0, false, false
+		v.Arena, v.Offset, v.Sharded, v.Once = 0, 0, false, false
 	}
 }
 
-// sliceOf makes a value for slices of a gradient.
-func (z *zero) sliceOf(p *graph.Param, name string) int {
+// shardOf makes a value for shards of a gradient.
+func (z *zero) shardOf(p *graph.Param, name string) int {
 	v := z.like(p.Grad.Name+name, z.node(p.Grad), z.node(p.Var))
 	val := &z.plan.Values[v]
-	val.Arena, val.Offset, val.Sliced, val.Once = 0, 0, true, true
+	val.Arena, val.Offset, val.Sharded, val.Once = 0, 0, true, true
 	return v
 }
 
@@ -119,7 +119,7 @@ func (z *zero) placeGathered(segments []int) {
 		at := r.at
 		for _, p := range r.params {
 			v := z.like(p.Var.Name+".whole", z.node(p.Var), z.node(p.Var))
-			z.plan.Values[v].Class, z.plan.Values[v].Sliced = plan.Act, false
+			z.plan.Values[v].Class, z.plan.Values[v].Sharded = plan.Act, false
 			z.put(v, paramArena, at)
 			z.of[p.Var] = v
 			at = lines(at + z.plan.Values[v].Bytes())

@@ -53,7 +53,7 @@ type Cluster struct {
 	CompressFrom int
 	// Averaging is of the strategies whose workers train copies of their own.
 	Averaging Averaging
-	// Stage says what zero cuts in slices: 1 the slots, 2 also the gradients, 3 also the
+	// Stage says what zero cuts in shards: 1 the slots, 2 also the gradients, 3 also the
 	// parameters; 0 is 1.
 	Stage int
 }

@@ -290,9 +290,9 @@ func TestWholeNorms(t *testing.T) {
 	}
 }
 
-// Slices refuse a rule that needs the norm of a whole parameter, but not one that clips
-// by the norm of all, which slices add up.
-func TestNormsOfSlices(t *testing.T) {
+// Shards refuse a rule that needs the norm of a whole parameter, but not one that clips
+// by the norm of all, which shards add up.
+func TestNormsOfShards(t *testing.T) {
 	step := steps(t)["mlp"]
 	for kind, want := range map[optim.Kind]string{optim.LAMB: "set optimizer.kind adamw", optim.SGD: ""} {
 		for i := range step.Params {

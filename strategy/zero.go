@@ -13,9 +13,9 @@ import (
 // a while (stage 3).
 const paramArena = 2
 
-// Zero cuts the state of training in slices, one for each worker (ZeRO: Rajbhandari et
+// Zero cuts the state of training in shards, one for each worker (ZeRO: Rajbhandari et
 // al. 2020). Between gradients and update stands one ReduceScatter a bucket: it leaves
-// each worker its slice of the sums, with which it updates its slice of the parameters,
+// each worker its shard of the sums, with which it updates its shard of the parameters,
 // and an AllGather gives all of them to all.
 //
 //   - Stage 1 cuts the slots. The AllGather comes after the update.
@@ -46,7 +46,7 @@ func Zero(step *graph.Step, c Cluster) (*plan.Program, error) {
 	}
 	for i := range step.Params {
 		if p := &step.Params[i]; p.Rule.Kind == optim.LAMB && !p.IsTable() {
-			return bad("%s: lamb divides by the norm of a whole parameter, of which a worker has a slice: set optimizer.kind adamw, or strategy.kind allreduce", p.Var.Name)
+			return bad("%s: lamb divides by the norm of a whole parameter, of which a worker has a shard: set optimizer.kind adamw, or strategy.kind allreduce", p.Var.Name)
 		}
 	}
 	if err := c.checkHosts(); err != nil {
@@ -62,7 +62,7 @@ type zero struct {
 	runs  []zeroRun
 	runOf map[*graph.Node]int // bucket of a variable
 	of    map[*graph.Node]int // what stands for a variable where it is read whole
-	slice map[*graph.Node]int // where a gradient's slice is (stages 2 and 3)
+	shard map[*graph.Node]int // where a gradient's shard is (stages 2 and 3)
 	part  map[*graph.Node]int // where that of a micro-batch but the first is
 }
 
@@ -77,7 +77,7 @@ type zeroRun struct {
 
 func newZero(b *builder) *zero {
 	z := &zero{
-		builder: b, runOf: map[*graph.Node]int{}, of: map[*graph.Node]int{}, slice: map[*graph.Node]int{}, part: map[*graph.Node]int{},
+		builder: b, runOf: map[*graph.Node]int{}, of: map[*graph.Node]int{}, shard: map[*graph.Node]int{}, part: map[*graph.Node]int{},
 	}
 	z.cut()
 	return z
@@ -109,7 +109,7 @@ func (z *zero) cut() {
 		z.own(r)
 	}
 	for _, s := range z.params {
-		if z.table[s] || !z.plan.Values[s].Sliced {
+		if z.table[s] || !z.plan.Values[s].Sharded {
 			z.holdEverywhere(s, 0)
 		} else if z.c.Stage < 3 && z.plan.Name == StepPlan {
 			z.holdEverywhere(s, none)
@@ -136,7 +136,7 @@ func (z *zero) backward() (params []*graph.Param) {
 	return params
 }
 
-// own cuts a bucket in slices, one a worker, and its slots as it. What is evaluated on
+// own cuts a bucket in shards, one a worker, and its slots as it. What is evaluated on
 // parameters that a worker holds whole, is not cut.
 func (z *zero) own(r *zeroRun) {
 	if z.c.Stage < 3 && z.plan.Name == EvalPlan {
@@ -149,7 +149,7 @@ func (z *zero) own(r *zeroRun) {
 		at = lines(at)
 		for v := range z.plan.Values {
 			if val := &z.plan.Values[v]; v == s || val.Class == plan.Slot && val.State == s {
-				val.Sliced = true
+				val.Sharded = true
 			}
 		}
 		for rank := range z.c.Workers {
@@ -242,8 +242,8 @@ func (z *zero) made(p *graph.Param, micro int) {
 		if z.c.Stage == 1 {
 			continue
 		}
-		z.sums[p] = gradient{sum: z.slice[p.Grad]}
-		to := z.slice
+		z.sums[p] = gradient{sum: z.shard[p.Grad]}
+		to := z.shard
 		if micro > 0 {
 			to = z.part
 		}
@@ -255,7 +255,7 @@ func (z *zero) made(p *graph.Param, micro int) {
 	z.add(t)
 	for _, p := range r.params {
 		if z.c.Stage > 1 && micro > 0 {
-			sum := refs(z.slice[p.Grad])
+			sum := refs(z.shard[p.Grad])
 			z.add(plan.Task{
 				Kind: plan.Add, Name: p.Grad.Name, Lane: plan.Lane{Kind: plan.Device}, In: append(sum, refs(z.part[p.Grad])...), Out: sum,
 			})
@@ -272,7 +272,7 @@ func (z *zero) collective(op plan.Op, r *zeroRun) plan.Task {
 	return t
 }
 
-// updates applies the rule to the slices, of the buckets first that the forward pass
+// updates applies the rule to the shards, of the buckets first that the forward pass
 // needs first, which are the last that the backward pass made; in stages 1 and 2 it
 // gathers them, and the next step waits for them where it reads them.
 func (z *zero) updates() (tasks []int) {
@@ -332,7 +332,7 @@ func (z *zero) segment(seg, micro int) int {
 		if v, ok := z.of[n]; ok {
 			return plan.Ref{Value: v}
 		}
-		if _, ok := z.slice[n]; ok {
+		if _, ok := z.shard[n]; ok {
 			return plan.Ref{Value: z.node(n)}
 		}
 		return z.builder.of(n, micro)

@@ -10,8 +10,8 @@ import (
 	"github.com/gangline/gangline/strategy"
 )
 
-// Each fault in a plan of slices is found, and the finding names the task and the cure.
-func TestSliceFaults(t *testing.T) {
+// Each fault in a plan of shards is found, and the finding names the task and the cure.
+func TestShardFaults(t *testing.T) {
 	value := func(p *plan.Plan, name string) *plan.Value {
 		i := slices.IndexFunc(p.Values, func(v plan.Value) bool { return v.Name == name })
 		if i < 0 {
@@ -69,18 +69,18 @@ func TestSliceFaults(t *testing.T) {
 		}, []string{"cuts off", "of w1", "let it own what it gets"}},
 		{"a part of the sum is taken for all", 1, func(p *plan.Plan) {
 			for _, name := range []string{"w1", "w1/m", "w1/v", "w1/grad"} {
-				value(p, name).Sliced = false
+				value(p, name).Sharded = false
 			}
 		}, []string{"reads all of w1/grad, of which the rank has its part of the sum"}},
 		{"an update takes the whole gradient of its rank", 2, func(p *plan.Plan) {
 			each(p, "compute update/w1", func(task *plan.Task) {
 				for i, r := range task.In {
-					if p.Values[r.Value].Name == "w1/grad.slice" {
+					if p.Values[r.Value].Name == "w1/grad.shard" {
 						task.In[i].Value = slices.IndexFunc(p.Values, func(v plan.Value) bool { return v.Name == "w1/grad" })
 					}
 				}
 			})
-		}, []string{"update/w1", "of which one is sliced"}},
+		}, []string{"update/w1", "of which one is sharded"}},
 		{"a bucket is filled before it is scattered", 2, func(p *plan.Plan) {
 			for r := range p.Ranks {
 				for i := range p.Ranks[r] {
@@ -90,7 +90,7 @@ func TestSliceFaults(t *testing.T) {
 				}
 			}
 		}, []string{"rank 0: task", "in memory that", "make it wait for that"}},
-		{"a segment reads a slice", 3, func(p *plan.Plan) {
+		{"a segment reads a shard", 3, func(p *plan.Plan) {
 			whole, part := 0, 0
 			for i := range p.Values {
 				switch p.Values[i].Name {

@@ -16,7 +16,7 @@ const (
 	agreeTag                 // what workers say of their rows, to rank 0
 	shareTag                 // the value of a test, from rank 0
 	saveTag                  // the directory of a checkpoint, from rank 0, and the shards of others, back to it
-	paramsTag                // slices of the parameters, to rank 0
+	paramsTag                // shards of the parameters, to rank 0
 )
 
 // workers are those of the job, for what they say to each other between steps.

@@ -16,15 +16,15 @@ import (
 	"github.com/gangline/gangline/transport/mem"
 )
 
-// slicesHolder is a holder of which every worker has a part.
-type slicesHolder struct {
+// shardsHolder is a holder of which every worker has a part.
+type shardsHolder struct {
 	*local
 	rank, of int
 }
 
-func (h slicesHolder) spread() bool { return true }
+func (h shardsHolder) spread() bool { return true }
 
-func (h slicesHolder) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
+func (h shardsHolder) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
 	p := checkpoint.Piece{Name: "w", Shape: tensor.Shape{h.of}, Lo: h.rank, Hi: h.rank + 1, Data: tensor.From([]float32{float32(h.rank)}, 1)}
 	s, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(h.rank), []checkpoint.Piece{p})
 	return []checkpoint.Shard{s}, err
@@ -42,7 +42,7 @@ func shardsOf(t *testing.T, workers int, ranks []int, dir string) (all []checkpo
 			w := &worker{member: &member{
 				cfg: Config{Job: j, Rank: r}, setup: &Setup{Job: j, Cluster: clusterOf(&j)}, endpoint: net.Endpoint(r),
 			}}
-			w.holder = slicesHolder{rank: r, of: workers}
+			w.holder = shardsHolder{rank: r, of: workers}
 			group.Go(func() {
 				own := ""
 				if r == 0 {

@@ -131,8 +131,8 @@ func (w *worker) keepLost() error {
 
 // newHolder says where this worker's parameters live.
 func (m *member) newHolder() (holder, error) {
-	if sl := slicesOf(m.setup.Program.Plans[strategy.StepPlan], m.cfg.Rank); sl != nil {
-		return newSliced(m, sl)
+	if sh := plannedShards(m.setup.Program.Plans[strategy.StepPlan], m.cfg.Rank); sh != nil {
+		return newSharded(m, sh)
 	}
 	if m.setup.Cluster.Servers == 0 {
 		return newLocal(m.setup, m.cfg.Rank, m.from, m.imported)

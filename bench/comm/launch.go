@@ -21,27 +21,28 @@ type Program struct {
 
 // Run starts the ranks and returns what rank 0 measured.
 func Run(ctx context.Context, c Config, p Program) ([]Result, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	report, err := p.run(ctx, c.Ranks)
-	if err != nil {
-		return nil, err
-	}
-	var results []Result
-	if err := json.Unmarshal(report, &results); err != nil {
-		return nil, fmt.Errorf("the report of rank 0: %w", err)
-	}
-	return results, nil
+	return start[Result](ctx, c, c.Ranks, p)
 }
 
-// run starts the program as so many ranks and returns the report of rank 0.
-func (p Program) run(ctx context.Context, ranks int) ([]byte, error) {
+// start starts so many ranks, if what is asked for is in order, and returns what rank 0
+// measured.
+func start[T any](ctx context.Context, asked interface{ Validate() error }, ranks int, p Program) ([]T, error) {
+	if err := asked.Validate(); err != nil {
+		return nil, err
+	}
 	out, err := launch.Run(ctx, launch.Config{
 		Exe: p.Exe, Args: func(int, int) []string { return p.Args }, Env: p.Env, World: ranks, Stderr: p.Stderr,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return out.Reports[0], nil
+	return read[T](out.Reports[0])
+}
+
+// read takes what rank 0 measured out of its report.
+func read[T any](report []byte) (all []T, err error) {
+	if err := json.Unmarshal(report, &all); err != nil {
+		return nil, fmt.Errorf("the report of rank 0: %w", err)
+	}
+	return all, nil
 }

@@ -99,26 +99,12 @@ func ProbeRank(ctx context.Context, p Probe, place launch.Place) ([]Probed, erro
 	if err != nil || place.Rank != 0 {
 		return nil, err
 	}
-	return readProbed(report)
-}
-
-func readProbed(report []byte) (all []Probed, err error) {
-	if err := json.Unmarshal(report, &all); err != nil {
-		return nil, fmt.Errorf("the report of rank 0: %w", err)
-	}
-	return all, nil
+	return read[Probed](report)
 }
 
 // RunProbe starts the ranks and returns what rank 0 measured.
 func RunProbe(ctx context.Context, p Probe, program Program) ([]Probed, error) {
-	if err := p.Validate(); err != nil {
-		return nil, err
-	}
-	report, err := program.run(ctx, p.Ranks)
-	if err != nil {
-		return nil, err
-	}
-	return readProbed(report)
+	return start[Probed](ctx, p, p.Ranks, program)
 }
 
 // measure goes through the paths, one after the other.

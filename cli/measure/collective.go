@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"github.com/gangline/gangline/chart"
 	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/job"
-	"github.com/gangline/gangline/launch"
 )
 
 // collectiveFlags are the flags of bench collective.
@@ -67,20 +67,18 @@ func (f *collectiveFlags) run(cmd *cobra.Command) error {
 	if err := f.Validate(); err != nil {
 		return command.RequestError{Err: err}
 	}
-	place, joins, err := launch.FromEnv(os.LookupEnv)
+	place, joins, err := joined(f.Ranks, true)
 	if err != nil {
-		return command.RequestError{Err: err}
+		return err
 	}
 	if joins {
-		return f.rank(cmd, place)
+		return asRank(cmd, func(ctx context.Context) error { return comm.Rank(ctx, f.Config, place) })
 	}
-	exe, err := os.Executable()
+	program, err := itself(cmd)
 	if err != nil {
-		return fmt.Errorf("cannot find this program to start it again: %w", err)
+		return err
 	}
-	results, err := comm.Run(cmd.Context(), f.Config, comm.Program{
-		Exe: exe, Args: os.Args[1:], Env: os.Environ(), Stderr: cmd.ErrOrStderr(),
-	})
+	results, err := comm.Run(cmd.Context(), f.Config, program)
 	if err != nil {
 		return err
 	}
@@ -94,19 +92,6 @@ func (f *collectiveFlags) run(cmd *cobra.Command) error {
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), comm.Table(results), comm.Wins(results))
 	return err
-}
-
-// rank is the life of a process that run has started.
-func (f *collectiveFlags) rank(cmd *cobra.Command, place launch.Place) error {
-	if place.World != f.Ranks {
-		return command.Wrong("--ranks %d: the world size is %d (from %s)", f.Ranks, place.World, place.Source)
-	}
-	ctx, stop, err := launch.WatchParent(cmd.Context(), os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	return comm.Rank(ctx, f.Config, place)
 }
 
 // draw writes the pictures, if they are asked for.

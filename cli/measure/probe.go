@@ -1,11 +1,11 @@
 package measure
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -53,14 +53,11 @@ rank 0, and tcp between the hosts. It takes some seconds. Nothing else should ru
 }
 
 func (f *probeFlags) run(cmd *cobra.Command) error {
-	place, joins, err := launch.FromEnv(os.LookupEnv)
+	place, joins, err := joined(f.Ranks, cmd.Flags().Changed("ranks"))
 	if err != nil {
-		return command.RequestError{Err: err}
+		return err
 	}
 	if joins {
-		if cmd.Flags().Changed("ranks") && place.World != f.Ranks {
-			return command.Wrong("--ranks %d: the world size is %d (from %s)", f.Ranks, place.World, place.Source)
-		}
 		f.Ranks = place.World
 	}
 	if err := f.Validate(); err != nil {
@@ -74,13 +71,11 @@ func (f *probeFlags) run(cmd *cobra.Command) error {
 	if joins {
 		return f.rank(cmd, place)
 	}
-	exe, err := os.Executable()
+	program, err := itself(cmd, "--hosted")
 	if err != nil {
-		return fmt.Errorf("cannot find this program to start it again: %w", err)
+		return err
 	}
-	all, err := comm.RunProbe(cmd.Context(), f.Probe, comm.Program{
-		Exe: exe, Args: append(slices.Clone(os.Args[1:]), "--hosted"), Env: os.Environ(), Stderr: cmd.ErrOrStderr(),
-	})
+	all, err := comm.RunProbe(cmd.Context(), f.Probe, program)
 	if err != nil {
 		return err
 	}
@@ -90,16 +85,13 @@ func (f *probeFlags) run(cmd *cobra.Command) error {
 // rank is the life of one rank; rank 0 has the results, and closes the probe unless
 // who started it does.
 func (f *probeFlags) rank(cmd *cobra.Command, place launch.Place) error {
-	ctx, stop, err := launch.WatchParent(cmd.Context(), os.LookupEnv)
-	if err != nil {
-		return err
-	}
-	defer stop()
-	all, err := comm.ProbeRank(ctx, f.Probe, place)
-	if err != nil || f.hosted || place.Rank != 0 {
-		return err
-	}
-	return f.close(cmd.OutOrStdout(), all)
+	return asRank(cmd, func(ctx context.Context) error {
+		all, err := comm.ProbeRank(ctx, f.Probe, place)
+		if err != nil || f.hosted || place.Rank != 0 {
+			return err
+		}
+		return f.close(cmd.OutOrStdout(), all)
+	})
 }
 
 // close prints and keeps what was measured.

@@ -9,40 +9,20 @@ package reduce
 //go:noescape
 func sumF32AVX(dst *byte, a *byte, b *byte, n int)
 
-// sumF32TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func sumF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // prodF32AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func prodF32AVX(dst *byte, a *byte, b *byte, n int)
-
-// prodF32TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func prodF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // minF32AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func minF32AVX(dst *byte, a *byte, b *byte, n int)
 
-// minF32TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func minF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // maxF32AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func maxF32AVX(dst *byte, a *byte, b *byte, n int)
-
-// maxF32TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func maxF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // scaleF32AVX multiplies n bytes, a multiple of 32 above 0, by f.
 //
@@ -54,40 +34,20 @@ func scaleF32AVX(dst *byte, n int, f float64)
 //go:noescape
 func sumF64AVX(dst *byte, a *byte, b *byte, n int)
 
-// sumF64TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func sumF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // prodF64AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func prodF64AVX(dst *byte, a *byte, b *byte, n int)
-
-// prodF64TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func prodF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // minF64AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func minF64AVX(dst *byte, a *byte, b *byte, n int)
 
-// minF64TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func minF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // maxF64AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func maxF64AVX(dst *byte, a *byte, b *byte, n int)
-
-// maxF64TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func maxF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // scaleF64AVX multiplies n bytes, a multiple of 32 above 0, by f.
 //
@@ -99,40 +59,20 @@ func scaleF64AVX(dst *byte, n int, f float64)
 //go:noescape
 func sumBF16AVX(dst *byte, a *byte, b *byte, n int)
 
-// sumBF16TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func sumBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // prodBF16AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func prodBF16AVX(dst *byte, a *byte, b *byte, n int)
-
-// prodBF16TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func prodBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // minBF16AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func minBF16AVX(dst *byte, a *byte, b *byte, n int)
 
-// minBF16TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func minBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // maxBF16AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func maxBF16AVX(dst *byte, a *byte, b *byte, n int)
-
-// maxBF16TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func maxBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // scaleBF16AVX multiplies n bytes, a multiple of 32 above 0, by f.
 //
@@ -144,40 +84,20 @@ func scaleBF16AVX(dst *byte, n int, f float64)
 //go:noescape
 func sumF16AVX(dst *byte, a *byte, b *byte, n int)
 
-// sumF16TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func sumF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // prodF16AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func prodF16AVX(dst *byte, a *byte, b *byte, n int)
-
-// prodF16TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func prodF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // minF16AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func minF16AVX(dst *byte, a *byte, b *byte, n int)
 
-// minF16TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func minF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // maxF16AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func maxF16AVX(dst *byte, a *byte, b *byte, n int)
-
-// maxF16TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func maxF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // scaleF16AVX multiplies n bytes, a multiple of 32 above 0, by f.
 //
@@ -189,77 +109,37 @@ func scaleF16AVX(dst *byte, n int, f float64)
 //go:noescape
 func sumI32AVX(dst *byte, a *byte, b *byte, n int)
 
-// sumI32TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func sumI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // prodI32AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func prodI32AVX(dst *byte, a *byte, b *byte, n int)
-
-// prodI32TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func prodI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // minI32AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func minI32AVX(dst *byte, a *byte, b *byte, n int)
 
-// minI32TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func minI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // maxI32AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func maxI32AVX(dst *byte, a *byte, b *byte, n int)
-
-// maxI32TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func maxI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // sumI64AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func sumI64AVX(dst *byte, a *byte, b *byte, n int)
 
-// sumI64TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func sumI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // prodI64AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func prodI64AVX(dst *byte, a *byte, b *byte, n int)
-
-// prodI64TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func prodI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
 
 // minI64AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func minI64AVX(dst *byte, a *byte, b *byte, n int)
 
-// minI64TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func minI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)
-
 // maxI64AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 //
 //go:noescape
 func maxI64AVX(dst *byte, a *byte, b *byte, n int)
-
-// maxI64TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-//
-//go:noescape
-func maxI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int)

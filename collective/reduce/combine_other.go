@@ -7,26 +7,14 @@ package reduce
 // sumF32AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 func sumF32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// sumF32TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-func sumF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // prodF32AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 func prodF32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// prodF32TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-func prodF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // minF32AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 func minF32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// minF32TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-func minF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // maxF32AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 func maxF32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// maxF32TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-func maxF32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // scaleF32AVX multiplies n bytes, a multiple of 32 above 0, by f.
 func scaleF32AVX(dst *byte, n int, f float64) { panic(elsewhere) }
@@ -34,26 +22,14 @@ func scaleF32AVX(dst *byte, n int, f float64) { panic(elsewhere) }
 // sumF64AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 func sumF64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// sumF64TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-func sumF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // prodF64AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 func prodF64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// prodF64TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-func prodF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // minF64AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 func minF64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// minF64TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-func minF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // maxF64AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 func maxF64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// maxF64TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-func maxF64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // scaleF64AVX multiplies n bytes, a multiple of 32 above 0, by f.
 func scaleF64AVX(dst *byte, n int, f float64) { panic(elsewhere) }
@@ -61,26 +37,14 @@ func scaleF64AVX(dst *byte, n int, f float64) { panic(elsewhere) }
 // sumBF16AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 func sumBF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// sumBF16TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-func sumBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // prodBF16AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 func prodBF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// prodBF16TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-func prodBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // minBF16AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 func minBF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// minBF16TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-func minBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // maxBF16AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 func maxBF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// maxBF16TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-func maxBF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // scaleBF16AVX multiplies n bytes, a multiple of 32 above 0, by f.
 func scaleBF16AVX(dst *byte, n int, f float64) { panic(elsewhere) }
@@ -88,26 +52,14 @@ func scaleBF16AVX(dst *byte, n int, f float64) { panic(elsewhere) }
 // sumF16AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 func sumF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// sumF16TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-func sumF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // prodF16AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 func prodF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// prodF16TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-func prodF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // minF16AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 func minF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// minF16TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-func minF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // maxF16AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 func maxF16AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// maxF16TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-func maxF16TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // scaleF16AVX multiplies n bytes, a multiple of 32 above 0, by f.
 func scaleF16AVX(dst *byte, n int, f float64) { panic(elsewhere) }
@@ -115,47 +67,23 @@ func scaleF16AVX(dst *byte, n int, f float64) { panic(elsewhere) }
 // sumI32AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 func sumI32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// sumI32TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-func sumI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // prodI32AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 func prodI32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// prodI32TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-func prodI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // minI32AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 func minI32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// minI32TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-func minI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // maxI32AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 func maxI32AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// maxI32TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-func maxI32TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // sumI64AVX sets dst = a + b, for n bytes, a multiple of 32 above 0.
 func sumI64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// sumI64TwiceAVX sets dst = other = a + b, for n bytes, a multiple of 32 above 0.
-func sumI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // prodI64AVX sets dst = a·b, for n bytes, a multiple of 32 above 0.
 func prodI64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// prodI64TwiceAVX sets dst = other = a·b, for n bytes, a multiple of 32 above 0.
-func prodI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
 // minI64AVX sets dst = the lesser of a and b, for n bytes, a multiple of 32 above 0.
 func minI64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
 
-// minI64TwiceAVX sets dst = other = the lesser of a and b, for n bytes, a multiple of 32 above 0.
-func minI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
 // maxI64AVX sets dst = the greater of a and b, for n bytes, a multiple of 32 above 0.
 func maxI64AVX(dst *byte, a *byte, b *byte, n int) { panic(elsewhere) }
-
-// maxI64TwiceAVX sets dst = other = the greater of a and b, for n bytes, a multiple of 32 above 0.
-func maxI64TwiceAVX(dst *byte, other *byte, a *byte, b *byte, n int) { panic(elsewhere) }

@@ -2,8 +2,7 @@
 // values that meet in it.
 //
 // A Kernel works on memory as bytes, of any alignment, since values arrive where a
-// transport puts them. It computes dst = a op b, or the same into two places at
-// once, for a value that is kept and sent on. Per element it costs the reading
+// transport puts them. It computes dst = a op b. Per element it costs the reading
 // of both operands and the writing of the result, and on amd64 with AVX2 no more
 // than that: the arithmetic is faster than memory.
 //
@@ -92,26 +91,12 @@ const block = 32
 // otherwise.
 func (k *Kernel) Combine(dst, a, b []byte) {
 	a, b = a[:len(dst)], b[:len(dst)]
-	if n := len(dst) &^ (block - 1); n > 0 && k.fast.one != nil {
-		k.fast.one(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), n)
+	if n := len(dst) &^ (block - 1); n > 0 && k.fast.combine != nil {
+		k.fast.combine(unsafe.SliceData(dst), unsafe.SliceData(a), unsafe.SliceData(b), n)
 		dst, a, b = dst[n:], a[n:], b[n:]
 	}
 	if len(dst) > 0 {
 		k.plain(dst, a, b)
-	}
-}
-
-// Combine2 sets dst = other = a op b, as Combine does. dst may be a or b; other must
-// overlap none.
-func (k *Kernel) Combine2(dst, other, a, b []byte) {
-	other, a, b = other[:len(dst)], a[:len(dst)], b[:len(dst)]
-	if n := len(dst) &^ (block - 1); n > 0 && k.fast.two != nil {
-		k.fast.two(unsafe.SliceData(dst), unsafe.SliceData(other), unsafe.SliceData(a), unsafe.SliceData(b), n)
-		dst, other, a, b = dst[n:], other[n:], a[n:], b[n:]
-	}
-	if len(dst) > 0 {
-		k.plain(dst, a, b)
-		copy(other, dst)
 	}
 }
 

@@ -197,8 +197,8 @@ func at(skip, n int) (mem, guard []byte) {
 }
 
 // Every kernel against exact arithmetic rounded once, to the bit, for lengths around
-// the sizes of blocks, at any alignment, in place and not, into one place and two; and no
-// byte beside is written.
+// the sizes of blocks, at any alignment, in place and not; and no byte beside is
+// written.
 func TestKernels(t *testing.T) {
 	for _, d := range dtypes {
 		for _, op := range ops {
@@ -255,22 +255,12 @@ func check(t *testing.T, rng *rand.Rand, k *reduce.Kernel, op reduce.Op, d tenso
 	dst, guard := at(skip(), n)
 	k.Combine(dst, a, b)
 	same("to a third place", dst, guard)
-	other, guard2 := at(skip(), n)
-	clear(dst)
-	k.Combine2(dst, other, a, b)
-	same("to two places", dst, guard)
-	same("to another place", other, guard2)
 	copy(dst, a)
 	k.Combine(dst, dst, b)
 	same("in place of the left", dst, guard)
 	copy(dst, b)
 	k.Combine(dst, a, dst)
 	same("in place of the right", dst, guard)
-	clear(other)
-	copy(dst, b)
-	k.Combine2(dst, other, a, dst)
-	same("in place and to two", dst, guard)
-	same("in place and to another", other, guard2)
 }
 
 // A mean is the sum times 1/n, in float32 for all types but float64, and rounded.
@@ -357,17 +347,11 @@ func BenchmarkCombine(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			x, y, z := make([]byte, n), make([]byte, n), make([]byte, n)
+			x, y := make([]byte, n), make([]byte, n)
 			b.Run(fmt.Sprintf("%v %v", op, d), func(b *testing.B) {
 				b.SetBytes(n)
 				for b.Loop() {
 					k.Combine(x, x, y)
-				}
-			})
-			b.Run(fmt.Sprintf("%v %v twice", op, d), func(b *testing.B) {
-				b.SetBytes(n)
-				for b.Loop() {
-					k.Combine2(x, z, x, y)
 				}
 			})
 		}

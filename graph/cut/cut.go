@@ -1,5 +1,5 @@
 // Package cut makes more segments of a step, so that each reads few parameters: who
-// holds these in slices then gathers few at a time.
+// holds these in shards then gathers few at a time.
 package cut
 
 import (

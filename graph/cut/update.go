@@ -5,7 +5,7 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// Update is an update segment on flat slices of so many elements: rules act on every
+// Update is an update segment on flat shards of so many elements: rules act on every
 // element alone, and what compiles a segment goes by the shapes of its nodes.
 func Update(seg *graph.Segment, elems int) *graph.Segment {
 	copies := map[*graph.Node]*graph.Node{}

@@ -16,7 +16,7 @@
 //     the window; what is pulled is as the step before left it.
 //  6. Gradients: every holder of a trained state updates it once a step, from a
 //     gradient that has met every batch of the step once, divided by the weight
-//     of the same batches, and checked for finiteness. A sliced state is updated so
+//     of the same batches, and checked for finiteness. A sharded state is updated so
 //     in parts that make up the whole, and gathered before anything reads it.
 //
 // A plan that declares no gradient (an evaluation) has nothing to prove in 6.

@@ -79,10 +79,10 @@ func (c *checker) wrongValue(i int, v *plan.Value) string {
 		return fmt.Sprintf("lasts over steps: its shape %v must be static", v.Shape)
 	case v.Class == plan.Slot && !v.Shape.Equal(c.p.Values[v.State].Shape):
 		return fmt.Sprintf("is a slot: its shape %v must be that of its parameter, %v", v.Shape, c.p.Values[v.State].Shape)
-	case v.Sliced && (v.State == plan.NoState || v.Class != plan.Param && v.Class != plan.Slot && v.Class != plan.Grad || !v.Shape.Static()):
-		return "is sliced: want a parameter, a slot or a gradient, of static shape"
-	case v.Sliced && !c.p.Values[v.State].Sliced || v.Class == plan.Slot && v.Sliced != c.p.Values[v.State].Sliced:
-		return "is sliced where its parameter is not, or the other way round: want both alike"
+	case v.Sharded && (v.State == plan.NoState || v.Class != plan.Param && v.Class != plan.Slot && v.Class != plan.Grad || !v.Shape.Static()):
+		return "is sharded: want a parameter, a slot or a gradient, of static shape"
+	case v.Sharded && !c.p.Values[v.State].Sharded || v.Class == plan.Slot && v.Sharded != c.p.Values[v.State].Sharded:
+		return "is sharded where its parameter is not, or the other way round: want both alike"
 	case v.Arena == 0:
 		return ""
 	case c.lasts(i) && !v.Once:
@@ -365,7 +365,7 @@ func (c *checker) formCollective(at place, bad func(string, ...any)) {
 		return
 	}
 	if t.Op == plan.ReduceScatter || t.Op == plan.AllGather { // these change the shape
-		c.formSliced(at, bad)
+		c.formSharded(at, bad)
 		return
 	}
 	for i := range t.In {

@@ -167,13 +167,13 @@ func (t *tracer) scatter(together []place) {
 	for _, at := range together {
 		task := t.at(at)
 		parts := t.leavesParts(task)
-		update := task.Kind == plan.Compute && t.p.Segs[task.Seg].Update != plan.NoState && t.p.Values[t.p.Segs[task.Seg].Update].Sliced
+		update := task.Kind == plan.Compute && t.p.Segs[task.Seg].Update != plan.NoState && t.p.Values[t.p.Segs[task.Seg].Update].Sharded
 		for _, r := range task.In {
 			switch {
 			case !t.scattered[life{at.rank, r}] || task.Kind == plan.Collective && task.Op == plan.AllGather:
 			case task.Kind == plan.Add && !parts && t.scattered[life{at.rank, task.In[0]}]:
 				parts = true
-			case !update && task.Kind != plan.Add && (task.Kind != plan.Commit || !t.p.Values[r.Value].Sliced) || task.Kind == plan.Add && !parts:
+			case !update && task.Kind != plan.Add && (task.Kind != plan.Commit || !t.p.Values[r.Value].Sharded) || task.Kind == plan.Add && !parts:
 				t.task(at.rank, at.task, "reads all of %s, of which the rank has its part of the sum", t.value(r.Value))
 			}
 		}
@@ -189,7 +189,7 @@ func (t *tracer) leavesParts(task *plan.Task) bool {
 		return false
 	}
 	in, out := &t.p.Values[task.In[0].Value], &t.p.Values[task.Out[0].Value]
-	return out.Sliced || in.Shape.Elems() == out.Shape.Elems()
+	return out.Sharded || in.Shape.Elems() == out.Shape.Elems()
 }
 
 // sum unites what terms have met with a part of the sum. Of gradients, weights
@@ -265,8 +265,8 @@ func (t *tracer) update(at place, state int) {
 			if t.p.Slices > 0 && t.branch[life{at.rank, r}] != (plan.Branch{Lo: 0, Hi: t.p.Slices}) {
 				bad("updates %s from %s, which is no sum of all %d slices in the order of the tree: reduce it with order=tree", t.value(state), plan.Quote(v.Name), t.p.Slices)
 			}
-			if v.Sliced != t.p.Values[state].Sliced {
-				bad("updates %s from %s, of which one is sliced: want both alike", t.value(state), plan.Quote(v.Name))
+			if v.Sharded != t.p.Values[state].Sharded {
+				bad("updates %s from %s, of which one is sharded: want both alike", t.value(state), plan.Quote(v.Name))
 			}
 			fallthrough
 		case plan.Key:

@@ -61,7 +61,7 @@ func (c *checker) use(uses map[plan.Ref][]access, r plan.Ref, task int, write bo
 // store that has a part of it. A writer that comes earlier in the list but
 // unordered is for ordered to tell.
 func (c *checker) written(rank int, k *clocks, r plan.Ref, uses []access) {
-	if c.lasts(r.Value) && (c.heldBy(rank, r.Value) || c.p.Values[r.Value].Sliced) { // of which a rank may have no element
+	if c.lasts(r.Value) && (c.heldBy(rank, r.Value) || c.p.Values[r.Value].Sharded) { // of which a rank may have no element
 		return
 	}
 	for _, u := range uses {

@@ -34,8 +34,7 @@ func combines(g *generator) {
 			{"min", "the lesser of a and b", e.least(g)},
 			{"max", "the greater of a and b", e.greatest(g)},
 		} {
-			g.combine(op.name+e.name+"AVX", op.doc, []string{"dst"}, func(a, b Mem) vec { return e.of(g, op.f, a, b) })
-			g.combine(op.name+e.name+"TwiceAVX", op.doc, []string{"dst", "other"}, func(a, b Mem) vec { return e.of(g, op.f, a, b) })
+			g.combine(op.name+e.name+"AVX", op.doc, func(a, b Mem) vec { return e.of(g, op.f, a, b) })
 		}
 		if e.name[0] != 'I' {
 			g.scaling(e)
@@ -43,23 +42,14 @@ func combines(g *generator) {
 	}
 }
 
-// combine writes a function that sets each of dst, for n bytes, a multiple of 32 that is
-// not 0.
-func (g *generator) combine(name, doc string, dst []string, f func(a, b Mem) vec) {
-	signature := dst[0]
-	places := "dst"
-	if len(dst) > 1 {
-		signature, places = "dst, other", "dst = other"
-	}
-	g.begin(name, signature+", a, b *byte, n int", "sets "+places+" = "+doc+", for n bytes, a multiple of 32 above 0.")
-	at := g.pointers(append(dst, "a", "b"))
+// combine writes a function that sets dst, of n bytes, a multiple of 32 that is not 0.
+func (g *generator) combine(name, doc string, f func(a, b Mem) vec) {
+	g.begin(name, "dst, a, b *byte, n int", "sets dst = "+doc+", for n bytes, a multiple of 32 above 0.")
+	at := g.pointers([]string{"dst", "a", "b"})
 	n := g.Load(g.Param("n"), g.GP64())
-	a, b := at[len(dst)], at[len(dst)+1]
 	g.blocks(n, func(i reg.Register, disp int) {
-		v := f(Mem{Base: a, Index: i, Scale: 1, Disp: disp}, Mem{Base: b, Index: i, Scale: 1, Disp: disp})
-		for _, d := range at[:len(dst)] {
-			g.VMOVUPS(v, Mem{Base: d, Index: i, Scale: 1, Disp: disp})
-		}
+		v := f(Mem{Base: at[1], Index: i, Scale: 1, Disp: disp}, Mem{Base: at[2], Index: i, Scale: 1, Disp: disp})
+		g.VMOVUPS(v, Mem{Base: at[0], Index: i, Scale: 1, Disp: disp})
 	})
 	g.end()
 }

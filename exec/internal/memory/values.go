@@ -123,7 +123,7 @@ func (v *Values) Get(r plan.Ref) ([]*tensor.Tensor, error) {
 	return c, nil
 }
 
-// shape is that of what this rank has of a value: of a slice, so many elements.
+// shape is that of what this rank has of a value: of a shard, so many elements.
 func (v *Values) shape(val *plan.Value, index int) tensor.Shape {
 	if !val.Partial() {
 		return val.Shape

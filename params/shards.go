@@ -8,32 +8,32 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// Slice is what a worker answers for of a parameter or slot: elements [Lo, Hi). Whole
+// Shard is what a worker answers for of a parameter or slot: elements [Lo, Hi). Whole
 // says that it holds all of it nevertheless.
-type Slice struct {
+type Shard struct {
 	Lo, Hi int
 	Whole  bool
 }
 
-// Slices are those of a worker by name; of what has none it holds all.
-type Slices map[string]Slice
+// Shards are those of a worker by name; of what has none it holds all.
+type Shards map[string]Shard
 
 // held is what of a node a worker holds.
-func (sl Slices) held(n *graph.Node) (lo, hi int, cut bool) {
-	if s, ok := sl[n.Name]; ok && !s.Whole {
+func (sh Shards) held(n *graph.Node) (lo, hi int, cut bool) {
+	if s, ok := sh[n.Name]; ok && !s.Whole {
 		return s.Lo, s.Hi, true
 	}
 	return 0, n.Shape.Elems(), false
 }
 
-// New makes what a worker holds, with initial values; slices are flat.
-func (sl Slices) New(step *graph.Step) State {
+// New makes what a worker holds, with initial values; shards are flat.
+func (sh Shards) New(step *graph.Step) State {
 	s := State{}
 	for i := range step.Params {
 		p := &step.Params[i]
 		for _, n := range append([]*graph.Node{p.Var}, p.Slots...) {
 			shape := n.Shape
-			lo, hi, cut := sl.held(n)
+			lo, hi, cut := sh.held(n)
 			if cut {
 				shape = tensor.Shape{hi - lo}
 			}
@@ -46,10 +46,10 @@ func (sl Slices) New(step *graph.Step) State {
 }
 
 // Begin replaces initial values by others, which are whole.
-func (sl Slices) Begin(s, others State) {
+func (sh Shards) Begin(s, others State) {
 	for name, t := range others {
 		from := 0
-		if part, ok := sl[name]; ok && !part.Whole {
+		if part, ok := sh[name]; ok && !part.Whole {
 			from = part.Lo * t.DType().Size()
 		}
 		copy(s[name].Bytes(), t.Bytes()[from:])
@@ -57,13 +57,13 @@ func (sl Slices) Begin(s, others State) {
 }
 
 // Restore lays a checkpoint over what a worker holds, whoever wrote it. It fails unless
-// the checkpoint has all of that. Cost: it reads every shard.
-func (sl Slices) Restore(s State, step *graph.Step, c *checkpoint.Checkpoint) error {
+// the checkpoint has all of that. Cost: it reads every file.
+func (sh Shards) Restore(s State, step *graph.Step, c *checkpoint.Checkpoint) error {
 	nodes, whole, covered := map[string]*graph.Node{}, State{}, map[string]int{}
 	for i := range step.Params {
 		p := &step.Params[i]
 		for _, n := range append([]*graph.Node{p.Var}, p.Slots...) {
-			if _, _, cut := sl.held(n); cut {
+			if _, _, cut := sh.held(n); cut {
 				nodes[n.Name] = n
 			} else {
 				whole[n.Name] = s[n.Name]
@@ -75,10 +75,10 @@ func (sl Slices) Restore(s State, step *graph.Step, c *checkpoint.Checkpoint) er
 		if !p.Shape.Equal(n.Shape) || p.Data.DType() != t.DType() || p.Keys != nil {
 			return fmt.Errorf("the checkpoint has %v %v, this run %v %v", p.Data.DType(), p.Shape, t.DType(), n.Shape)
 		}
-		lo, hi := max(p.Lo, sl[p.Name].Lo), min(p.Hi, sl[p.Name].Hi)
+		lo, hi := max(p.Lo, sh[p.Name].Lo), min(p.Hi, sh[p.Name].Hi)
 		if lo < hi {
 			covered[p.Name] += hi - lo
-			copy(t.Bytes()[(lo-sl[p.Name].Lo)*size:], p.Data.Bytes()[(lo-p.Lo)*size:(hi-p.Lo)*size])
+			copy(t.Bytes()[(lo-sh[p.Name].Lo)*size:], p.Data.Bytes()[(lo-p.Lo)*size:(hi-p.Lo)*size])
 		}
 		return nil
 	})
@@ -93,19 +93,19 @@ func (sl Slices) Restore(s State, step *graph.Step, c *checkpoint.Checkpoint) er
 	return c.AssembleAll(whole)
 }
 
-// Pieces are the slices that a worker answers for, as pieces of a checkpoint; of the
-// worker that is first, also what no worker has a slice of.
-func (sl Slices) Pieces(s State, step *graph.Step, first bool) []checkpoint.Piece {
+// Pieces are the shards that a worker answers for, as pieces of a checkpoint; of the
+// worker that is first, also what no worker has a shard of.
+func (sh Shards) Pieces(s State, step *graph.Step, first bool) []checkpoint.Piece {
 	var pieces []checkpoint.Piece
 	for i := range step.Params {
 		p := &step.Params[i]
 		nodes := append([]*graph.Node{p.Var}, p.Slots...)
-		if _, cut := sl[p.Var.Name]; !cut && first {
+		if _, cut := sh[p.Var.Name]; !cut && first {
 			one := graph.Step{Params: step.Params[i : i+1]}
 			pieces = append(pieces, s.Pieces(&one)...)
 		}
 		for _, n := range nodes {
-			part, cut := sl[n.Name]
+			part, cut := sh[n.Name]
 			if !cut || part.Lo == part.Hi {
 				continue
 			}

@@ -13,53 +13,53 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// sliced holds a slice of the state, and of what is not cut all (strategy zero).
-type sliced struct {
+// sharded holds a shard of the state, and of what is not cut all (strategy zero).
+type sharded struct {
 	*local
-	slices  params.Slices
+	shards  params.Shards
 	workers meet.Workers
 }
 
-// slicesOf says what a worker answers for by its plan; nil if nothing is cut.
-func slicesOf(p *plan.Plan, rank int) params.Slices {
-	var sl params.Slices
+// plannedShards says what a worker answers for by its plan; nil if nothing is cut.
+func plannedShards(p *plan.Plan, rank int) params.Shards {
+	var sh params.Shards
 	for i := range p.Values {
 		v := &p.Values[i]
-		if !v.Sliced || v.Class != plan.Param && v.Class != plan.Slot {
+		if !v.Sharded || v.Class != plan.Param && v.Class != plan.Slot {
 			continue
 		}
-		if sl == nil {
-			sl = params.Slices{}
+		if sh == nil {
+			sh = params.Shards{}
 		}
 		lo, hi := p.Part(rank, i)
-		sl[v.Name] = params.Slice{Lo: lo, Hi: hi, Whole: !v.Partial()}
+		sh[v.Name] = params.Shard{Lo: lo, Hi: hi, Whole: !v.Partial()}
 	}
-	return sl
+	return sh
 }
 
-func newSliced(m *member, sl params.Slices) (*sliced, error) {
-	s := &sliced{slices: sl, workers: m.workers()}
-	s.local = &local{setup: m.setup, rank: m.cfg.Rank, state: sl.New(m.setup.Step)}
-	sl.Begin(s.state, m.imported)
+func newSharded(m *member, sh params.Shards) (*sharded, error) {
+	s := &sharded{shards: sh, workers: m.workers()}
+	s.local = &local{setup: m.setup, rank: m.cfg.Rank, state: sh.New(m.setup.Step)}
+	sh.Begin(s.state, m.imported)
 	if m.from == nil {
 		return s, nil
 	}
-	return s, sl.Restore(s.state, m.setup.Step, m.from)
+	return s, sh.Restore(s.state, m.setup.Step, m.from)
 }
 
-func (s *sliced) spread() bool { return true }
+func (s *sharded) spread() bool { return true }
 
-func (s *sliced) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
-	shard, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(s.rank), s.slices.Pieces(s.state, s.setup.Step, s.rank == 0))
+func (s *sharded) save(_ context.Context, _ int64, dir string) ([]checkpoint.Shard, error) {
+	shard, err := checkpoint.WriteShard(dir, "worker-"+strconv.Itoa(s.rank), s.shards.Pieces(s.state, s.setup.Step, s.rank == 0))
 	return []checkpoint.Shard{shard}, err
 }
 
-// params gathers the parameters on rank 0, where they are in slices.
-func (s *sliced) params(ctx context.Context, version int64) (params.State, error) {
+// params gathers the parameters on rank 0, where they are in shards.
+func (s *sharded) params(ctx context.Context, version int64) (params.State, error) {
 	cut := params.State{}
 	for i := range s.setup.Step.Params {
 		v := s.setup.Step.Params[i].Var
-		if part, ok := s.slices[v.Name]; ok && !part.Whole {
+		if part, ok := s.shards[v.Name]; ok && !part.Whole {
 			cut[v.Name] = nil
 			if s.rank == 0 {
 				cut[v.Name] = tensor.New(v.DType, v.Shape...)
@@ -71,7 +71,7 @@ func (s *sliced) params(ctx context.Context, version int64) (params.State, error
 		return whole, err
 	}
 	var own []checkpoint.Piece
-	for _, p := range s.slices.Pieces(s.state, s.setup.Step, false) {
+	for _, p := range s.shards.Pieces(s.state, s.setup.Step, false) {
 		if _, ok := cut[p.Name]; ok {
 			own = append(own, p)
 		}

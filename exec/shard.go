@@ -9,23 +9,23 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// isSliced reports whether a collective leaves or takes the parts of values that ranks
+// isSharded reports whether a collective leaves or takes the parts of values that ranks
 // answer for.
-func (b *binder) isSliced(t *plan.Task) bool {
+func (b *binder) isSharded(t *plan.Task) bool {
 	return (t.Op == plan.ReduceScatter || t.Op == plan.AllGather) &&
-		slices.ContainsFunc(slices.Concat(t.In, t.Out), func(r plan.Ref) bool { return b.e.cfg.Plan.Values[r.Value].Sliced })
+		slices.ContainsFunc(slices.Concat(t.In, t.Out), func(r plan.Ref) bool { return b.e.cfg.Plan.Values[r.Value].Sharded })
 }
 
-// sliced performs a ReduceScatter or AllGather on a run of an arena, of which this
+// sharded performs a ReduceScatter or AllGather on a run of an arena, of which this
 // rank's parts are elsewhere.
-type sliced struct {
+type sharded struct {
 	*group
 	before, after [][2][]byte // to, from
 }
 
-// sliced binds a collective on sliced values: on the run of all in place, with a copy
+// sharded binds a collective on sharded values: on the run of all in place, with a copy
 // of the parts before or after where they are not in it.
-func (b *binder) sliced(t *plan.Task, io operands, party collective.Party) (op, error) {
+func (b *binder) sharded(t *plan.Task, io operands, party collective.Party) (op, error) {
 	whole, parts, first := t.In, t.Out, io.out[0]
 	if t.Op == plan.AllGather {
 		whole, parts, first = t.Out, t.In, io.in[0]
@@ -34,8 +34,8 @@ func (b *binder) sliced(t *plan.Task, io operands, party collective.Party) (op, 
 	if err != nil || slices.Equal(whole, parts) {
 		return g, err
 	}
-	o, p := &sliced{group: g}, b.e.cfg.Plan
-	for i, r := range parts { // whatever the step: slices and runs are there once
+	o, p := &sharded{group: g}, b.e.cfg.Plan
+	for i, r := range parts { // whatever the step: shards and runs are there once
 		from, to := p.Part(b.e.cfg.Rank, r.Value)
 		v := &p.Values[whole[i].Value]
 		at := v.Offset - lo + from*v.DType.Size()
@@ -49,7 +49,7 @@ func (b *binder) sliced(t *plan.Task, io operands, party collective.Party) (op, 
 	return o, nil
 }
 
-func (o *sliced) run(ctx context.Context, step int64, c int) error {
+func (o *sharded) run(ctx context.Context, step int64, c int) error {
 	move(o.before)
 	defer move(o.after) // of a failed run nobody reads
 	return o.group.run(ctx, step, c)
@@ -61,11 +61,11 @@ func move(pairs [][2][]byte) {
 	}
 }
 
-// own replaces the tensors of sliced values by what this rank answers for of them.
+// own replaces the tensors of sharded values by what this rank answers for of them.
 func (b *binder) own(refs []plan.Ref, tensors [][]*tensor.Tensor) {
 	for i, r := range refs {
 		v := &b.e.cfg.Plan.Values[r.Value]
-		if !v.Sliced || v.Partial() {
+		if !v.Sharded || v.Partial() {
 			continue
 		}
 		lo, hi := b.e.cfg.Plan.Part(b.e.cfg.Rank, r.Value)

@@ -9,11 +9,11 @@ func Cut(i, n, elems int) int {
 	return i*whole + i*rest/n
 }
 
-// Part returns the elements [lo, hi) of a value that a rank answers for: of a sliced
+// Part returns the elements [lo, hi) of a value that a rank answers for: of a sharded
 // one those that it owns, which may be none, and all of others.
 func (p *Plan) Part(rank, value int) (lo, hi int) {
 	v := &p.Values[value]
-	if !v.Sliced {
+	if !v.Sharded {
 		return 0, v.Shape.Elems()
 	}
 	state := value
@@ -28,7 +28,7 @@ func (p *Plan) Part(rank, value int) (lo, hi int) {
 }
 
 // Partial reports whether a rank has memory for its part of a value only.
-func (v *Value) Partial() bool { return v.Sliced && v.Arena == 0 }
+func (v *Value) Partial() bool { return v.Sharded && v.Arena == 0 }
 
 // shares reports whether a value may have memory in common with others.
 func (v *Value) shares() bool { return v.Once && v.Arena != 0 && v.Class != Param && v.Class != Slot }

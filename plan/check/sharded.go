@@ -6,17 +6,17 @@ import (
 	"github.com/gangline/gangline/plan"
 )
 
-// formSliced proves that a ReduceScatter or AllGather leaves or takes, on each rank,
+// formSharded proves that a ReduceScatter or AllGather leaves or takes, on each rank,
 // the parts of values that it owns.
-func (c *checker) formSliced(at place, bad func(string, ...any)) {
+func (c *checker) formSharded(at place, bad func(string, ...any)) {
 	t := c.at(at)
 	whole, parts := t.In, t.Out
 	if t.Op == plan.AllGather {
 		whole, parts = t.Out, t.In
 	}
-	if !slices.ContainsFunc(parts, func(r plan.Ref) bool { return c.p.Values[r.Value].Sliced }) {
+	if !slices.ContainsFunc(parts, func(r plan.Ref) bool { return c.p.Values[r.Value].Sharded }) {
 		if len(whole) != 1 || len(parts) != 1 {
-			bad("has %d values in and %d out that are not sliced: want one", len(t.In), len(t.Out))
+			bad("has %d values in and %d out that are not sharded: want one", len(t.In), len(t.Out))
 		}
 		return
 	}
@@ -32,8 +32,8 @@ func (c *checker) formSliced(at place, bad func(string, ...any)) {
 	same, index := slices.Equal(whole, parts), slices.Index(c.p.Groups[t.Group], at.rank)
 	for i := range parts {
 		w, v := &c.p.Values[whole[i].Value], &c.p.Values[parts[i].Value]
-		if c.alike(at, whole[i], parts[i]); w.State != v.State || !v.Sliced || !same && v.Arena != 0 {
-			bad("%s and %s: want the parts of each value where it is, or sliced and in no arena", plan.Quote(w.Name), plan.Quote(v.Name))
+		if c.alike(at, whole[i], parts[i]); w.State != v.State || !v.Sharded || !same && v.Arena != 0 {
+			bad("%s and %s: want the parts of each value where it is, or sharded and in no arena", plan.Quote(w.Name), plan.Quote(v.Name))
 			return
 		}
 		size, n := w.DType.Size(), len(c.p.Groups[t.Group])
@@ -46,10 +46,10 @@ func (c *checker) formSliced(at place, bad func(string, ...any)) {
 	}
 }
 
-// ownAlike proves of a sliced state that every rank owns one range of it at most, and
+// ownAlike proves of a sharded state that every rank owns one range of it at most, and
 // of its slots the same.
 func (c *checker) ownAlike(v int) {
-	if !c.p.Values[v].Sliced {
+	if !c.p.Values[v].Sharded {
 		return
 	}
 	for rank := range c.p.Ranks {
@@ -109,13 +109,13 @@ func (c *checker) apart(rank int, k *clocks, r, o plan.Ref, own, others []access
 	}
 }
 
-// gathered proves for one rank that a sliced parameter is read only whole, and all of it
+// gathered proves for one rank that a sharded parameter is read only whole, and all of it
 // of one version: what is held whole is gathered after the update and before anything
 // else reads it; of what is not, the parts go nowhere but to an update, or are gathered
 // before it.
 func (c *checker) gathered(rank int, k *clocks) {
 	for v := range c.p.Values {
-		if val := &c.p.Values[v]; val.Class != plan.Param || !val.Sliced {
+		if val := &c.p.Values[v]; val.Class != plan.Param || !val.Sharded {
 			continue
 		}
 		var updates, gathers, reads []int
