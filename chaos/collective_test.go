@@ -170,7 +170,7 @@ type meter struct{ quit, done chan time.Duration }
 func newMeter() *meter {
 	m := &meter{make(chan time.Duration), make(chan time.Duration)}
 	go func() {
-		const nap = 2 * time.Millisecond
+		const nap = 20 * time.Millisecond
 		late, last := time.Duration(0), time.Now()
 		for {
 			select {
