@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gangline/gangline/coord/crew"
 )
 
 const (
@@ -25,6 +27,9 @@ const (
 	roundsDefault = 24
 	// lifetime is how long a rank may take to say how it ended, on a busy machine.
 	lifetime = 30 * time.Second
+	// strikeDeadline of a call is the shortest in which the verdict has all of its time, of
+	// which the greater part is for a busy machine.
+	strikeDeadline = 2 * crew.VerdictWait
 	// deathKnown is within which all ranks of a host know of a process that has died.
 	deathKnown = time.Second
 )
@@ -49,7 +54,7 @@ func TestCollectiveFaults(t *testing.T) {
 			break
 		}
 		rng := rand.New(rand.NewPCG(seed, uint64(i)))
-		f := &fault{world: 3 + rng.IntN(2), kind: kinds()[i%len(kinds())], work: works()[i/len(kinds())%len(works())], deadline: 2 * time.Second}
+		f := &fault{world: 3 + rng.IntN(2), kind: kinds()[i%len(kinds())], work: works()[i/len(kinds())%len(works())], deadline: strikeDeadline}
 		if f.kind == "slow" {
 			f.deadline = 2 * lifetime
 		}
