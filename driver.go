@@ -178,5 +178,5 @@ func (g *Group) broke(err error, deadline time.Time) error {
 	if over := g.world.over(); over != nil {
 		return over
 	}
-	return g.world.verdict(g, err, min(max(time.Until(deadline), crew.VerdictLeast), crew.VerdictWait))
+	return g.world.verdict(g, err, crew.VerdictTime(time.Until(deadline)))
 }

@@ -46,8 +46,9 @@
 // the death of a process is known to all within a second, on one host within some
 // milliseconds. A call gives up 1.5 s before its deadline, or half way if that is less
 // than 3 s, so that the verdict is there by the deadline, even if the coordinator itself
-// does not answer (below 1 s, up to half a second later). After an error the job is
-// over: every later call returns it.
+// does not answer: 0.1 s before the deadline a rank speaks for itself (of a deadline below
+// 1.2 s, up to half a second after it). After an error the job is over: every later call
+// returns it.
 //
 // # Costs
 //
@@ -192,6 +193,9 @@ func JoinWith(ctx context.Context, cfg Config) (*Group, error) {
 		if left := w.leave(); left != nil {
 			cfg.Logger.Debug("leave", "rank", cfg.Place.Rank, "error", left)
 		}
+		if said, ok := errors.AsType[*Error](err); ok {
+			return nil, said
+		}
 		if abort, ok := errors.AsType[*coord.AbortError](err); ok {
 			return nil, newError(cfg.Place.Rank, abort, nil)
 		}
@@ -257,7 +261,13 @@ func (w *world) connect() error {
 	if err != nil {
 		return err
 	}
-	w.onLeave(w.member.Close)
+	w.onLeave(func() error {
+		if w.broken() {
+			w.member.Abort()
+			return nil
+		}
+		return w.member.Close()
+	})
 	w.session, w.endpoint = w.member.Session, w.member.Endpoint
 	context.AfterFunc(w.session.Context(), func() { w.aborted(context.Cause(w.session.Context())) })
 	w.hosts = make([]string, p.World)

@@ -115,7 +115,8 @@ func (g *Group) String() string { return g.name }
 // numbered anew, in ascending order. It costs a round of messages between the members
 // and streams between each two of them. Ranks that make several groups with each
 // other must make them in the same order, as with calls. ctx bounds it, and the
-// timeout of calls.
+// timeout of calls; a member that cannot open its streams in time ends the job, as a call
+// would.
 func (g *Group) Group(ctx context.Context, ranks ...int) (*Group, error) {
 	w := g.world
 	members := make([]int, 0, len(ranks))
@@ -132,13 +133,16 @@ func (g *Group) Group(ctx context.Context, ranks ...int) (*Group, error) {
 	if err := w.over(); err != nil {
 		return nil, err
 	}
-	bounded, cancel := context.WithTimeout(w.ctx, w.cfg.Timeout)
-	defer cancel()
-	stop := context.AfterFunc(ctx, cancel)
+	bounded, cancel := context.WithCancelCause(w.ctx)
+	defer cancel(nil)
+	patience := crew.Patience(w.cfg.Timeout)
+	timer := time.AfterFunc(patience, func() { cancel(fmt.Errorf("not done within %v", patience)) })
+	defer timer.Stop()
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
 	defer stop()
 	sub, err := w.open(bounded, w.newName(members), members) //nolint:contextcheck // bounded ends with ctx, too
-	if over := w.over(); err != nil && over != nil {
-		return nil, over
+	if _, said := errors.AsType[*Error](err); said {
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("gangline: rank %d: %w", w.rank(), errors.Join(err, context.Cause(ctx)))
@@ -164,7 +168,9 @@ func (g *Group) Fail(err error) error {
 // Close leaves the group, after the calls that were begun. The group of all leaves the
 // job: it waits until all ranks do so, as long as Config.Timeout at most, since others may
 // still be in their last call; its error says who is lost meanwhile. After an error of a call it is nil.
-// Nothing is left when it returns: no goroutine, file or memory shared.
+// Nothing is left when it returns: no goroutine, file or memory shared. After an error it
+// waits for no other rank, but where this process coordinates: then for those that live to
+// hear the verdict, two seconds at most.
 func (g *Group) Close() error {
 	g.mu.Lock()
 	was := g.closed
@@ -187,6 +193,7 @@ func (g *Group) Close() error {
 		if err = w.session.Done(ctx, nil); err != nil {
 			if abort, ok := errors.AsType[*coord.AbortError](err); ok {
 				err = newError(w.rank(), abort, nil)
+				w.end(err)
 			} else {
 				err = fmt.Errorf("gangline: rank %d: close: %w", w.rank(), err)
 			}
@@ -216,7 +223,9 @@ func (g *Group) shut() {
 	g.cancel(ErrClosed)
 	close(g.quit)
 	g.running.Wait()
-	if err := g.streams.Close(); err != nil {
+	if g.world.broken() {
+		crew.Abort(g.streams)
+	} else if err := g.streams.Close(); err != nil {
 		g.world.cfg.Logger.Debug("close streams", "group", g.name, "error", err)
 	}
 }

@@ -139,3 +139,19 @@ func TestCostsAgreed(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestBroken is that only an error is a reason to leave without a word.
+func TestBroken(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want bool
+	}{{nil, false}, {ErrClosed, false}, {&Error{Text: "rank 1 was lost"}, true}} {
+		w := newWorld(Config{})
+		if c.err != nil {
+			w.end(c.err)
+		}
+		if got := w.broken(); got != c.want {
+			t.Errorf("over by %v: %t", c.err, got)
+		}
+	}
+}

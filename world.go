@@ -82,6 +82,13 @@ func (w *world) over() error {
 	return w.err
 }
 
+// broken says whether the job is over by an error, rather than because this rank has
+// closed its group.
+func (w *world) broken() bool {
+	err := w.over()
+	return err != nil && !errors.Is(err, ErrClosed)
+}
+
 // open makes the group of members, which all of them do.
 func (w *world) open(ctx context.Context, name string, members []int) (*Group, error) {
 	g := &Group{
@@ -96,7 +103,7 @@ func (w *world) open(ctx context.Context, name string, members []int) (*Group, e
 	}
 	streams, err := w.streams(ctx, tag, members)
 	if err != nil {
-		return nil, fmt.Errorf("group %s: %w", name, err)
+		return nil, w.unopened(fmt.Errorf("group %s: %w", name, err))
 	}
 	g.streams = crew.NewWatched(streams, members, w.rank())
 	g.ended = time.Now()
@@ -104,6 +111,17 @@ func (w *world) open(ctx context.Context, name string, members []int) (*Group, e
 	defer w.mu.Unlock()
 	w.groups = append(w.groups, g)
 	return g, nil
+}
+
+// unopened ends the job by a group that a member cannot open, since others wait in it; it
+// returns why the job is over.
+func (w *world) unopened(err error) error {
+	if over := w.over(); over != nil {
+		return over
+	}
+	said := newError(w.rank(), crew.Outside(w.session, crew.Blame(err), crew.VerdictTime(crew.VerdictWait)), err)
+	w.end(said)
+	return said
 }
 
 // tag is what a group's messages travel under on the endpoint: the same on all

@@ -355,7 +355,7 @@ func (s *Session) fail(err error, t Trouble, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case s.out <- failMessage(err.Error(), blamedPeer(err), t):
+	case s.out <- failMessage(err.Error(), Blamed(err), t):
 	case <-s.over:
 	case <-timer.C:
 		return err

@@ -146,6 +146,7 @@ func (c *Core) fail(now time.Duration, ev Fail) ([]Action, string) {
 	if ev.Peer < 0 || ev.Peer >= c.cfg.World || ev.Peer == ev.Rank {
 		return c.abort(cause)
 	}
+	cause.Missing = c.gone(now, ev.Peer, "was waited for")
 	return c.suspectUntil(suspicion{due: now + PeerGrace, weight: weightPeer, cause: cause, blames: ev.Peer})
 }
 

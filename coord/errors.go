@@ -109,8 +109,8 @@ func (b *blamed) PeerRank() int { return b.peer }
 // Any error in the chain with a method PeerRank() int has the same effect.
 func Blame(peer int, err error) error { return &blamed{err: err, peer: peer} }
 
-// blamedPeer returns which rank err blames, NoRank if none.
-func blamedPeer(err error) int {
+// Blamed returns which rank err blames, NoRank if none.
+func Blamed(err error) int {
 	if p, ok := errors.AsType[peerError](err); ok {
 		return p.PeerRank()
 	}

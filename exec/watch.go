@@ -34,8 +34,9 @@ type TaskError struct {
 	Group int
 	// Peers are the ranks that the task waited for, if it waited.
 	Peers []int
-	// Waited is how long the task had run.
+	// Waited is how long the task had run, and Began when that was.
 	Waited time.Duration
+	Began  time.Time
 	// Silent is how long nothing had come from the first of Peers; negative if
 	// nothing ever came.
 	Silent time.Duration
@@ -67,9 +68,10 @@ func (e *TaskError) Unwrap() error { return e.Err }
 // taskError describes the end of a task by err, with the peer that err names
 // or, failing that, the one that the plan names.
 func (e *Exec) taskError(t *task, step int64, start time.Duration, err error) *TaskError {
+	waited := e.now() - start
 	te := &TaskError{
 		Rank: e.cfg.Rank, Step: step, Task: t.span.Task, Name: t.plan.Name, Kind: t.plan.Kind, Lane: t.lane.name, Group: t.plan.Group,
-		Waited: e.now() - start, Err: err,
+		Waited: waited, Began: time.Now().Add(-waited), Err: err,
 	}
 	var pe *transport.PeerError
 	switch {

@@ -51,6 +51,9 @@ func TestDeadlineNamesTheMissingRank(t *testing.T) {
 			if !errors.Is(te, exec.ErrDeadline) || te.Name != "the one" || te.Kind.String() != kind || !slices.Equal(te.Peers, []int{1}) {
 				t.Errorf("%s: %v", kind, te)
 			}
+			if !te.Began.Equal(start) {
+				t.Errorf("%s: began %v after the run", kind, te.Began.Sub(start))
+			}
 			if took < deadline || took > deadline*5/4 || te.Waited < deadline || te.Silent < deadline {
 				t.Errorf("%s: after %v: waited %v, silent %v", kind, took, te.Waited, te.Silent)
 			}

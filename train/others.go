@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gangline/gangline/coord/crew"
 	"github.com/gangline/gangline/train/agree"
 	"github.com/gangline/gangline/train/meet"
 )
@@ -22,7 +23,7 @@ const (
 // workers are those of the job, for what they say to each other between steps.
 func (m *member) workers() meet.Workers {
 	return meet.Workers{
-		Endpoint: m.endpoint, Rank: m.cfg.Rank, Count: m.setup.Cluster.Workers, Patience: time.Duration(m.setup.Job.Network.TaskTimeout),
+		Endpoint: m.endpoint, Rank: m.cfg.Rank, Count: m.setup.Cluster.Workers, Patience: crew.Patience(time.Duration(m.setup.Job.Network.TaskTimeout)),
 	}
 }
 

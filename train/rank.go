@@ -23,6 +23,7 @@ import (
 	"github.com/gangline/gangline/trace"
 	"github.com/gangline/gangline/train/input"
 	"github.com/gangline/gangline/train/internal/rss"
+	"github.com/gangline/gangline/train/meet"
 	"github.com/gangline/gangline/train/resume"
 	"github.com/gangline/gangline/transport"
 )
@@ -85,6 +86,7 @@ func Run(ctx context.Context, cfg Config) (*report.Rank, error) {
 	}
 	report, err := m.work(ctx)
 	if err != nil {
+		m.failed = true
 		return nil, m.fail(err)
 	}
 	text, err := json.Marshal(report)
@@ -108,13 +110,18 @@ func (m *member) fail(err error) error {
 		if c := &t.Calls[task.Group]; len(c.Waits) == 0 {
 			c.Waits = task.Peers
 		}
-		return crew.Verdict(m.session, crew.Blame(err), t, crew.VerdictWait)
+		return crew.Verdict(m.session, crew.Blame(err), t, crew.VerdictTime(m.left(task)))
 	case ok && late && len(task.Peers) > 0:
-		err = coord.Blame(task.Peers[0], err)
-	case errors.Is(err, transport.ErrPeerLost) || errors.Is(err, transport.ErrPeerClosed):
-		err = crew.Blame(err)
+		return crew.Outside(m.session, coord.Blame(task.Peers[0], err), crew.VerdictTime(m.left(task)))
+	case errors.Is(err, transport.ErrPeerLost) || errors.Is(err, transport.ErrPeerClosed) || errors.Is(err, meet.ErrLate):
+		return crew.Outside(m.session, crew.Blame(err), crew.VerdictTime(crew.VerdictWait))
 	}
 	return m.session.Fail(err)
+}
+
+// left is the time until the deadline of a task.
+func (m *member) left(task *exec.TaskError) time.Duration {
+	return time.Until(task.Began.Add(time.Duration(m.setup.Job.Network.TaskTimeout)))
 }
 
 // member is a rank with what it needs to work.
@@ -129,6 +136,7 @@ type member struct {
 	board    crew.Board // where this rank stands in the groups of its plans
 	report   func(coord.Progress)
 	traffic  traffic
+	failed   bool // the job is over, by an error
 	endpoint transport.Endpoint
 	streams  []transport.Streams // by group of the plans; nil where it has none
 	trace    *trace.Recorder
@@ -328,7 +336,9 @@ func (m *member) writeSpans() error {
 
 func (m *member) close() {
 	errs := []error{m.closeStreams()}
-	if m.joined != nil {
+	if m.joined != nil && m.failed {
+		m.joined.Abort()
+	} else if m.joined != nil {
 		errs = append(errs, m.joined.Close())
 	}
 	if m.rows != nil {

@@ -105,7 +105,9 @@ func (m *member) stats() transport.Stats {
 func (m *member) closeStreams() error {
 	var errs []error
 	for _, s := range m.streams {
-		if s != nil {
+		if s != nil && m.failed {
+			crew.Abort(s)
+		} else if s != nil {
 			errs = append(errs, s.Close())
 		}
 	}

@@ -111,6 +111,32 @@ func (m *Member) Streams(ctx context.Context, tag uint32, members []int, path st
 	})
 }
 
+// Abort is Close where the job is over by an error: it waits for nobody to hear a bye, for
+// up to a second otherwise, since what is on the way is of no use any more and one of the
+// ranks may be stopped.
+func (m *Member) Abort() {
+	if a, ok := m.Endpoint.(aborter); ok {
+		a.Abort()
+	}
+	if err := m.Close(); err != nil {
+		m.cfg.Logger.Debug("leave", "rank", m.cfg.Coord.Rank, "error", err)
+	}
+}
+
+// aborter is what can end as a crash would: peers lose this rank.
+type aborter interface{ Abort() }
+
+// Abort closes streams in the same way.
+func Abort(s transport.Streams) {
+	if w, ok := s.(*Watched); ok {
+		s = w.Streams
+	}
+	if a, ok := s.(aborter); ok {
+		a.Abort()
+	}
+	_ = s.Close() // of what is over
+}
+
 // Close closes the connections, and then leaves. Streams are to be closed before.
 func (m *Member) Close() error {
 	var errs []error

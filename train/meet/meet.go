@@ -4,17 +4,22 @@ package meet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/gangline/gangline/transport"
 )
 
+// ErrLate says that a worker did not say anything in time.
+var ErrLate = errors.New("nothing came")
+
 // Workers are ranks 0 to Count-1, as one of them sees them.
 type Workers struct {
 	Endpoint    transport.Endpoint
 	Rank, Count int
-	// Patience bounds every wait, as network.task_timeout says; 0: only the context does.
+	// Patience bounds every wait: network.task_timeout, less what is left of it for the
+	// verdict; 0: only the context does.
 	Patience time.Duration
 }
 
@@ -23,7 +28,7 @@ func (w *Workers) bounded(ctx context.Context) (context.Context, context.CancelF
 	if w.Patience == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, w.Patience, fmt.Errorf("nothing came within network.task_timeout, %v", w.Patience))
+	return context.WithTimeoutCause(ctx, w.Patience, fmt.Errorf("%w for %v, which network.task_timeout bounds", ErrLate, w.Patience))
 }
 
 // Gather gives take, on rank 0, what every other worker says, in the order of ranks;

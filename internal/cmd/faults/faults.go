@@ -47,6 +47,6 @@ func faults() []fault {
 		gradientFaults(), nativeFaults(), ruleFaults(), flagFaults(), dataFaults(), modelFaults(),
 		scheduleFaults(), sparseFaults(), storeFaults(), rowFaults(), clientFaults(),
 		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(), killedFaults(),
-		bucketFaults(), streamFaults(), joinFaults(), verdictFaults(),
+		bucketFaults(), streamFaults(), joinFaults(), verdictFaults(), boundFaults(),
 	)
 }

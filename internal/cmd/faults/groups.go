@@ -70,7 +70,26 @@ func streamFaults() []fault {
 }
 
 func joinFaults() []fault {
+	meet := catcher{"launch", "TestMeetInPrivate"}
 	return []fault{
+		{
+			name: "a rank that cannot open a group keeps it to itself",
+			harm: "The others wait for it until a deadline, and each says something else.",
+			file: "world.go", by: catcher{".", "TestUnopened"},
+			old: "return nil, w.unopened(fmt.Errorf(", new: "return nil, (fmt.Errorf(",
+		},
+		{
+			name: "two ranks 0 hold one place to meet",
+			harm: "Of two jobs with one address, ranks of one join the other.",
+			file: "launch/private_unix.go", by: catcher{"launch", "TestMeetRefuses"},
+			old: "unix.LOCK_EX|unix.LOCK_NB", new: "unix.LOCK_SH|unix.LOCK_NB",
+		},
+		{
+			name: "the token stays where ranks have met",
+			harm: "Every job leaves a directory among temporary files, with a secret in it.",
+			file: "launch/private_unix.go", by: meet,
+			old: "[]string{socketFile, tokenFile, lockFile, \"\"}", new: "[]string{socketFile, lockFile, \"\"}",
+		},
 		{
 			name: "ranks meet in a directory that others can enter",
 			harm: "Another user of the host takes the place of rank 0 and gets the gradients.",
@@ -142,6 +161,43 @@ func verdictFaults() []fault {
 			harm: "Of a collective that all came to, the error blames whoever noticed first.",
 			file: "coord/crew/board.go", by: catcher{"coord/crew", "TestWatched"},
 			old: "w.in, w.out = in, out\n", new: "w.in, w.out = nil, nil\n",
+		},
+	}
+}
+
+// boundFaults are those of when an error is there, and of what it says where calls do not.
+func boundFaults() []fault {
+	outside := catcher{"coord/crew", "TestOutside"}
+	return []fault{
+		{
+			name: "the verdict is waited for beyond the deadline",
+			harm: "If the coordinator is stopped, every error comes late by a second.",
+			file: "coord/crew/verdict.go", by: catcher{"coord/crew", "TestVerdictTime"},
+			old: "max(left-VerdictEarly, VerdictLeast)", new: "max(left+VerdictWait, VerdictLeast)",
+		},
+		{
+			name: "a coordinator that does not answer is named by nobody",
+			harm: "If rank 0 is stopped, the error names whoever waits for it.",
+			file: "coord/crew/verdict.go", by: outside,
+			old: "if a.Rank != 0 {", new: "if a.Rank == coord.NoRank {",
+		},
+		{
+			name: "an error between steps lists nobody as missing",
+			harm: "A stopped rank is in no field of the error: programs that restart it take who noticed for the cause.",
+			file: "coord/decide.go", by: outside,
+			old: "cause.Missing = c.gone(now, ev.Peer, \"was waited for\")\n", new: "",
+		},
+		{
+			name: "workers wait for each other between steps without a bound",
+			harm: "A rank that is stopped while a checkpoint is written is noticed by its heartbeat only.",
+			file: "train/meet/meet.go", by: catcher{"train/meet", "TestLate"},
+			old: "if w.Patience == 0 {", new: "if w.Patience >= 0 {",
+		},
+		{
+			name: "after an error a rank waits for others to hear its bye",
+			harm: "If one is stopped, all others are known to have failed a second too late, or two.",
+			file: "coord/crew/crew.go", by: catcher{"coord/crew", "TestAbort"},
+			old: "if a, ok := s.(aborter); ok {", new: "if a, ok := s.(aborter); ok && a == nil {",
 		},
 	}
 }
