@@ -147,7 +147,7 @@ func (s *saved) state(p *problem) (params.State, error) {
 	if err != nil {
 		return nil, err
 	}
-	state := params.New(p.step)
+	state := p.newState()
 	return state, state.Restore(c)
 }
 

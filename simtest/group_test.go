@@ -2,10 +2,10 @@ package simtest
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/optim"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/tensor"
 )
@@ -21,6 +21,7 @@ type machine interface {
 // place is what machines share: a rank's place in a group.
 type place struct {
 	w     *worker
+	d     *deck
 	task  int
 	t     *plan.Task
 	n, me int
@@ -29,27 +30,28 @@ type place struct {
 	busy  bool
 }
 
-func newMachine(w *worker, i int, t *plan.Task) (machine, error) {
-	group := w.plan.Groups[t.Group]
-	p := place{w: w, task: i, t: t, n: len(group), me: slices.Index(group, w.rank)}
-	if p.me != w.rank {
-		return nil, fmt.Errorf("the simulation has one group of all workers, not %v", group)
+func newMachine(w *worker, d *deck, i int, t *plan.Task) (machine, error) {
+	group := d.plan.Groups[t.Group]
+	p := place{w: w, d: d, task: i, t: t, n: len(group), me: slices.Index(group, w.rank)}
+	if p.n > 1 && p.me != w.rank {
+		return nil, fmt.Errorf("the simulation has one group of all workers, and each alone, not %v", group)
 	}
+	exact := t.Order == plan.Any && t.Codec == "" && d.plan.Values[t.In[len(t.In)-1].Value].DType == tensor.F64
 	switch {
 	case t.Kind == plan.Commit:
-		return &commit{place: p}, nil
-	case t.Op == plan.AllReduce:
+		return newCommit(p), nil
+	case exact && t.Op == plan.AllReduce:
 		return newReduction(p)
-	case t.Op == plan.AllGatherRows:
+	case exact && t.Op == plan.AllGatherRows:
 		return &rows{place: p}, nil
 	}
-	return nil, fmt.Errorf("the simulation has no %v", t.Op)
+	return newBlocking(p)
 }
 
 func (p *place) start(step int64, c int) { p.step, p.c, p.busy = step, c, true }
 
-func (p *place) in(i int) *tensor.Tensor  { return p.w.tasks[p.task].in[p.c][i] }
-func (p *place) out(i int) *tensor.Tensor { return p.w.tasks[p.task].out[p.c][i] }
+func (p *place) in(i int) *tensor.Tensor  { return p.d.tasks[p.task].in[p.c][i] }
+func (p *place) out(i int) *tensor.Tensor { return p.d.tasks[p.task].out[p.c][i] }
 
 // send gives something to a rank of the group, which must not change after.
 func (p *place) send(to int, body any) { p.w.send(to, p.t.Tag, body) }
@@ -85,17 +87,17 @@ type reduction struct {
 }
 
 func newReduction(p place) (*reduction, error) {
-	lo, hi, err := p.w.plan.Span(p.t.In)
+	lo, hi, err := p.d.plan.Span(p.t.In)
 	if err != nil {
 		return nil, err
 	}
-	s, err := collective.AllReduceBy(p.t.Algorithm, p.n, p.w.plan.HostsOf(p.w.plan.Groups[p.t.Group]))
+	s, err := collective.AllReduceBy(p.t.Algorithm, p.n, p.d.plan.HostsOf(p.d.plan.Groups[p.t.Group]))
 	if err != nil {
 		return nil, err
 	}
 	r := &reduction{place: p, schedule: s, steps: s.Ranks[p.me], run: make([]float64, (hi-lo)/8)}
 	for _, ref := range p.t.In {
-		r.at = append(r.at, (p.w.plan.Values[ref.Value].Offset-lo)/8)
+		r.at = append(r.at, (p.d.plan.Values[ref.Value].Offset-lo)/8)
 	}
 	return r, nil
 }
@@ -224,10 +226,11 @@ func (r *rows) sum() {
 	}
 }
 
-// ballot is what a rank says in a commit.
+// ballot is what a rank says in a commit: weight and loss, of each of its slices if it
+// has any.
 type ballot struct {
-	weight, loss float64
-	fault        int
+	pairs []float64
+	fault int
 }
 
 // What a ballot finds fault with, the worst first.
@@ -241,17 +244,30 @@ const (
 // same verdict: package exec does the same over an Endpoint.
 type commit struct {
 	place
+	pairs   int
+	scaled  bool // the last value is the scale of the loss
 	ballots []ballot
 	have    []bool
+}
+
+func newCommit(p place) *commit {
+	v := &commit{place: p, pairs: p.d.plan.Pairs(p.t)}
+	if s := p.w.c.problem.step.Scaling; s != nil {
+		v.scaled = p.d.plan.Values[p.t.In[len(p.t.In)-1].Value].Name == s.Var.Name
+	}
+	return v
 }
 
 func (v *commit) begin(step int64, c int) {
 	v.start(step, c)
 	v.ballots, v.have = make([]ballot, v.n), make([]bool, v.n)
-	b := ballot{v.in(0).Scalar(), v.in(1).Scalar(), faultNone}
-	for i, t := range v.w.tasks[v.task].in[c] {
+	b := ballot{fault: faultNone}
+	for i, t := range v.d.tasks[v.task].in[c] {
+		if i < 2*v.pairs {
+			b.pairs = append(b.pairs, t.Scalar())
+		}
 		if !finite(t) {
-			b.fault = min(b.fault, i/2, faultGrad)
+			b.fault = min(b.fault, i/(2*v.pairs), faultGrad)
 		}
 	}
 	v.ballots[v.me], v.have[v.me] = b, true
@@ -278,28 +294,43 @@ func (v *commit) arrived() {
 	weight, loss, worst := 0.0, 0.0, faultNone
 	for _, b := range v.ballots {
 		worst = min(worst, b.fault)
-		if b.fault != faultOwn {
-			weight += b.weight
-			loss += b.loss
+		for i := 0; i < len(b.pairs); i += 2 {
+			if w, l := b.pairs[i], b.pairs[i+1]; w-w == 0 && l-l == 0 { // both are finite
+				weight += w
+				loss += l
+			}
 		}
 	}
 	if worst < faultNone {
 		weight = 0
 	}
-	v.out(0).SetScalar(weight)
+	v.out(0).SetScalar(v.divisor(weight, worst))
 	v.out(1).SetScalar(loss)
-	v.w.c.verdict(v.w.member, v.step, weight)
+	if weight == 0 {
+		v.revert()
+	}
+	v.w.c.verdict(v.w.member, v.step, weight, v.n)
 	for _, l := range v.w.links {
 		l.committed(v.step, weight)
 	}
 	v.finish()
 }
 
-func finite(t *tensor.Tensor) bool {
-	for _, v := range t.F64() {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return false
-		}
+// divisor is what gradients are divided by.
+func (v *commit) divisor(weight float64, worst int) float64 {
+	switch in := v.d.tasks[v.task].in[v.c]; {
+	case !v.scaled:
+		return weight
+	case worst == faultGrad:
+		return optim.Skip()
+	default:
+		return weight * in[len(in)-1].Scalar()
 	}
-	return true
+}
+
+// revert takes back what compression lost in a step that changes nothing.
+func (v *commit) revert() {
+	for _, b := range v.w.buckets {
+		b.Revert()
+	}
 }

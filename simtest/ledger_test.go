@@ -101,7 +101,9 @@ func (c *cluster) checkSaved(m *member, s *saved) {
 	}
 	c.ledger.see(m, sight{what: "checkpoint", step: s.at}, digestState(state))
 	if len(c.problem.layouts) == 0 {
-		c.ledger.see(m, sight{what: "parameters", step: s.at}, digestState(state))
+		if m.worker.cut == nil {
+			c.ledger.see(m, sight{what: "parameters", step: s.at}, digestState(state))
+		}
 		return
 	}
 	for _, layouts := range [][]ps.Layout{c.problem.layouts, c.problem.others} {

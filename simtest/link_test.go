@@ -6,11 +6,12 @@ import (
 	"github.com/gangline/gangline/tensor"
 )
 
-// Tags of a store's messages; plans use smaller ones.
+// Tags of messages that no plan has; plans use smaller ones.
 const (
 	tagRequest = 1<<24 + iota
 	tagData
 	tagAnswer
+	tagSave // between workers
 )
 
 // link is a worker's side of one store: one request at a time, and the last

@@ -121,6 +121,7 @@ func (m *member) fail(text string, peer int) {
 		return
 	}
 	m.failed = true
+	m.stop()
 	m.say(coord.Fail{Rank: m.rank, Peer: peer, Text: text})
 }
 
@@ -138,4 +139,14 @@ func (m *member) finished() bool {
 }
 
 // kill ends the process at once.
-func (m *member) kill() { m.dead = true }
+func (m *member) kill() {
+	m.dead = true
+	m.stop()
+}
+
+// stop ends what blocks.
+func (m *member) stop() {
+	if m.worker != nil {
+		m.worker.port.cancel()
+	}
+}

@@ -6,18 +6,20 @@ import (
 
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/graph"
+	"github.com/gangline/gangline/graph/cut"
 	"github.com/gangline/gangline/model"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
 	"github.com/gangline/gangline/strategy"
-	"github.com/gangline/gangline/tensor"
 )
 
 // problem is what is trained, and how: all that a rank works out from the job.
 type problem struct {
 	step        *graph.Step
-	plan        *plan.Plan // the step plan
-	digest      string     // of all plans
+	program     *plan.Program
+	plan        *plan.Plan   // the step plan
+	beside      []plan.Value // what of the state is not of the step
+	digest      string       // of all plans
 	src         data.Source
 	order       data.Order
 	fingerprint data.Fingerprint
@@ -34,18 +36,27 @@ func newProblem(s *scenario) (*problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.scale.Start > 0 {
+		g.LossScale = s.scale
+	}
 	if p.step, err = graph.Train(g, m, s.rule); err != nil {
 		return nil, err
+	}
+	if s.stage == 3 && s.strategy == "zero" {
+		p.step = cut.Step(p.step, 1+s.bucket)
 	}
 	plans, err := strategy.ByName(s.strategy)
 	if err != nil {
 		return nil, err
 	}
-	program, err := plans(p.step, strategy.Cluster{Workers: s.workers, Servers: s.servers, Bucket: s.bucket, Hosts: s.hosts, Costs: s.costs})
+	p.program, err = plans(p.step, strategy.Cluster{
+		Workers: s.workers, Servers: s.servers, Bucket: s.bucket, Hosts: s.hosts, Costs: s.costs,
+		Micro: s.micro, Slices: s.slices, Stage: s.stage, Averaging: s.averaging, Compression: s.compression,
+	})
 	if err != nil {
 		return nil, err
 	}
-	p.plan, p.digest = program.Plans[strategy.StepPlan], plan.ProgramDigest(program)
+	p.plan, p.digest, p.beside = p.program.Plans[strategy.StepPlan], plan.ProgramDigest(p.program), strategy.Beside(p.program, p.step)
 	for _, n := range strategy.Inputs(p.step, strategy.StepPlan) {
 		p.inputs = append(p.inputs, data.InputSpec{Column: n.Attr.Column, Part: string(n.Attr.Part), DType: n.DType, Dims: len(n.Shape)})
 	}
@@ -77,7 +88,7 @@ func (p *problem) layoutsOf(of *plan.Plan) ([]ps.Layout, error) {
 
 // modelConfig makes small models: a few dozen numbers in all.
 func modelConfig(s *scenario) model.Config {
-	c := model.Config{Kind: s.model, Table: s.table, Seed: s.seed, Float: tensor.F64}
+	c := model.Config{Kind: s.model, Table: s.table, Seed: s.seed, Float: s.precision}
 	for _, col := range (source{}).Columns() {
 		in := model.Column{Name: col.Name, Dim: col.Dim, Ragged: col.Kind == data.RaggedColumn, PerRow: col.PerRow}
 		if col.Name != "label" && (s.model != "ctr" || !in.Ragged || in.PerRow > 0) {

@@ -57,16 +57,17 @@ type scenario struct {
 	strategy         string
 	workers, servers int
 	bucket           int // bytes of gradients that are summed together
-	hosts            [][]int
-	costs            cost.Table
-	model            string
-	table            bool
-	rule             optim.Rule
-	rows, batch      int
-	steps            int64
-	every            int64 // steps between checkpoints; 0: only at the end
-	keep             int
-	poisons          []poison
+	wayOf
+	hosts       [][]int
+	costs       cost.Table
+	model       string
+	table       bool
+	rule        optim.Rule
+	rows, batch int
+	steps       int64
+	every       int64 // steps between checkpoints; 0: only at the end
+	keep        int
+	poisons     []poison
 
 	// What an undisturbed run does not have.
 	delay, jitter time.Duration
@@ -106,6 +107,7 @@ func draw(seed uint64) *scenario {
 			s.poisons = append(s.poisons, poison{rank: r.IntN(s.workers), step: r.Int64N(s.steps), param: r.IntN(5) - 1, inf: r.IntN(2) == 0})
 		}
 	}
+	s.vary()
 	s.network(r)
 	s.trouble(r)
 	s.sums(r)
@@ -192,11 +194,28 @@ func (s *scenario) calm() *scenario {
 	return &c
 }
 
-// moved is the calm scenario on another number of servers.
-func (s *scenario) moved() *scenario {
+// moved is the calm scenario on another number of servers; without servers, on another
+// number of workers, which skip the given steps.
+func (s *scenario) moved(skipped []int64) *scenario {
 	other := *s
-	other.servers, other.otherServers = s.otherServers, s.servers
-	return other.calm()
+	if s.servers > 0 {
+		other.servers, other.otherServers = s.otherServers, s.servers
+		return other.calm()
+	}
+	if other.workers, other.hosts = s.otherWorkers, nil; s.strategy == "serial" {
+		other.strategy = "allreduce"
+	}
+	c := other.calm()
+	c.poisons = losses(skipped)
+	return c
+}
+
+// losses are poisons that have steps skipped.
+func losses(skipped []int64) (all []poison) {
+	for _, step := range skipped {
+		all = append(all, poison{step: step, param: -1})
+	}
+	return all
 }
 
 // serial is the calm scenario on one worker, which skips the given steps.
@@ -204,18 +223,15 @@ func (s *scenario) serial(skipped []int64) *scenario {
 	one := *s
 	one.strategy, one.workers, one.servers, one.hosts = "serial", 1, 0, nil
 	c := one.calm()
-	c.poisons = nil
-	for _, step := range skipped {
-		c.poisons = append(c.poisons, poison{step: step, param: -1})
-	}
+	c.poisons = losses(skipped)
 	return c
 }
 
 // String describes the scenario in one line.
 func (s *scenario) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %d workers, %d servers, buckets of %d on hosts %v; %s (table %t) with %s; %d rows, batches of %d, %d steps, checkpoint every %d",
-		s.strategy, s.workers, s.servers, s.bucket, s.hosts, s.model, s.table, s.rule.Kind, s.rows, s.batch, s.steps, s.every)
+	fmt.Fprintf(&b, "%v: %s of %d workers, %d servers, buckets of %d on hosts %v; %s (table %t) with %s; %d rows, batches of %d, %d steps, checkpoint every %d",
+		s.wayOf, s.strategy, s.workers, s.servers, s.bucket, s.hosts, s.model, s.table, s.rule.Kind, s.rows, s.batch, s.steps, s.every)
 	for _, p := range s.poisons {
 		fmt.Fprintf(&b, "; rank %d spoils step %d (param %d)", p.rank, p.step, p.param)
 	}

@@ -1,45 +1,49 @@
 package simtest
 
 import (
-	"fmt"
-	"math"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/gangline/gangline/params"
 
-	"github.com/gangline/gangline/compute"
-	"github.com/gangline/gangline/compute/ref"
+	"github.com/gangline/gangline/collective"
+	"github.com/gangline/gangline/collective/compressed"
 	"github.com/gangline/gangline/data"
 	"github.com/gangline/gangline/plan"
 	"github.com/gangline/gangline/ps"
-	"github.com/gangline/gangline/tensor"
+	"github.com/gangline/gangline/strategy"
 )
 
 // worker drives a plan.Cursor over the rank's tasks, with real numbers, and the
 // loop around it: from boundary to boundary, then checkpoint and good bye.
 type worker struct {
 	*member
-	plan   *plan.Plan
-	tasks  []task
-	cursor *plan.Cursor
-	values map[plan.Ref][]*tensor.Tensor
-	state  params.State // parameters and slots that the plan reads or writes
-	feeder *data.Feeder
-	links  []*link
-	inbox  map[inlet][]any
-	byTag  map[uint32]machine
-	over   map[int64]int // by step: tasks that have ended
-	pulled map[int64]int // by step: pulls that have ended
+	port    *port
+	decks   map[string]*deck // by plan
+	deck    *deck            // that runs
+	turns   []turn           // what runs after it until the boundary
+	busy    bool             // between boundaries
+	begun   bool             // the program's Init has run
+	state   params.State     // parameters and slots that the plans read or write
+	cut     params.Slices    // what the worker has of them, if they are cut
+	buckets []*compressed.Bucket
+	feeder  *data.MicroFeeder
+	read    []int // rows of the last Feed
+	links   []*link
+	inbox   map[inlet][]any
+	byTag   map[uint32]machine
+	pulled  map[int64]int // by step: pulls that have ended
 
 	at, next, end int64
 	savedAt       int64
+	saves         *save
 }
 
-// task is a plan's task with its tensors, one list for each step in flight.
-type task struct {
-	*plan.Task
-	in, out [][]*tensor.Tensor
-	program compute.Program
-	group   machine
+// turn is a plan and the steps that it is run for.
+type turn struct {
+	deck        *deck
+	first, last int64
 }
 
 // inlet is where messages wait for who needs them.
@@ -52,88 +56,60 @@ type inlet struct {
 func newWorker(m *member, from *saved) (*worker, error) {
 	p := m.c.problem
 	w := &worker{
-		member: m, plan: p.plan, values: map[plan.Ref][]*tensor.Tensor{}, state: params.State{},
-		inbox: map[inlet][]any{}, byTag: map[uint32]machine{}, over: map[int64]int{}, pulled: map[int64]int{},
+		member: m, decks: map[string]*deck{}, state: params.State{},
+		inbox: map[inlet][]any{}, byTag: map[uint32]machine{}, pulled: map[int64]int{},
 		at: m.first, end: m.c.s.steps, savedAt: -1,
 	}
+	w.port = newPort(w)
 	if from != nil {
 		w.savedAt = m.first
 	}
-	if len(p.layouts) == 0 {
-		w.state = params.New(p.step)
-		if from != nil {
-			c, err := from.open()
-			if err == nil {
-				err = w.state.Restore(c)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		m.c.ledger.see(m, sight{what: "parameters", step: w.at}, digestState(w.state))
-	}
-	var err error
-	if w.feeder, err = data.NewFeeder(p.src, p.order, m.rank, m.c.s.workers, p.inputs); err != nil {
+	if err := w.hold(from); err != nil {
 		return nil, err
 	}
 	for i := range p.layouts {
 		w.links = append(w.links, &link{w: w, store: i, rank: m.c.s.workers + i})
 	}
-	list := p.plan.Ranks[m.rank]
-	for i := range list {
-		if err := w.bind(i, &list[i]); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(p.program.Plans)) {
+		if name == strategy.EvalPlan {
+			continue
+		}
+		d, err := newDeck(w, name, p.program.Plans[name])
+		if err != nil {
 			return nil, err
 		}
+		w.decks[name] = d
 	}
-	w.cursor = plan.NewCursor(list, p.plan.Window, 0, 0)
-	return w, nil
+	if err := w.restoreLost(from); err != nil {
+		return nil, err
+	}
+	w.sight(w.at, false)
+	return w, w.newFeeder()
 }
 
-func (w *worker) bind(i int, t *plan.Task) error {
-	b := task{Task: t, in: w.lists(t.In), out: w.lists(t.Out)}
-	var err error
-	switch t.Kind {
-	case plan.Compute:
-		b.program, err = ref.New().Compile(&w.c.problem.step.Segments[t.Seg])
-	case plan.Collective, plan.Commit:
-		b.group, err = newMachine(w, i, t)
-		w.byTag[t.Tag] = b.group
-	case plan.Feed, plan.Pull, plan.Push:
-	case plan.Send, plan.Recv, plan.Add:
-		err = fmt.Errorf("the simulation has no %v", t.Kind)
+// newFeeder reads the rows of the worker: of its slices, or of its part in micro-batches.
+func (w *worker) newFeeder() (err error) {
+	p, s := w.c.problem, w.c.s
+	src := recorder{p.src, &w.read}
+	if s.slices > 0 {
+		part := plan.Part(s.slices, s.workers, w.rank)
+		w.feeder, err = data.NewPartFeeder(src, p.order, part.Lo, part.Hi, s.slices, p.inputs)
+		return err
 	}
-	w.tasks = append(w.tasks, b)
+	w.feeder, err = data.NewMicroFeeder(src, p.order, w.rank, s.workers, max(s.micro, 1), p.inputs)
 	return err
 }
 
-// lists gives refs their tensors: parameters and slots once, other values once
-// for each step in flight.
-func (w *worker) lists(refs []plan.Ref) [][]*tensor.Tensor {
-	out := make([][]*tensor.Tensor, w.plan.Window)
-	for _, r := range refs {
-		v := &w.plan.Values[r.Value]
-		copies := w.values[r]
-		for c := len(copies); c < w.plan.Window; c++ {
-			switch {
-			case v.Class != plan.Param && v.Class != plan.Slot:
-				shape := v.Shape.Clone()
-				for d := range shape {
-					shape[d] = max(shape[d], 0)
-				}
-				copies = append(copies, tensor.New(v.DType, shape...))
-			case w.state[v.Name] == nil:
-				w.state[v.Name] = tensor.New(v.DType, v.Shape...)
-				fallthrough
-			default:
-				copies = append(copies, w.state[v.Name])
-			}
-		}
-		w.values[r] = copies
-		for c := range out {
-			out[c] = append(out[c], copies[c])
-		}
-	}
-	return out
+// recorder notes which rows are read.
+type recorder struct {
+	data.Source
+	rows *[]int
+}
+
+// Read implements data.Source.
+func (r recorder) Read(rows []int, b *data.Batch) error {
+	*r.rows = append(*r.rows, rows...)
+	return r.Source.Read(rows, b)
 }
 
 // proceed runs to the next boundary, or ends.
@@ -146,17 +122,65 @@ func (w *worker) proceed() {
 	if e := w.c.s.every; e > 0 {
 		w.next = min(w.end, (w.at/e+1)*e)
 	}
-	w.cursor.Reset(w.at, w.next)
-	w.run(w.cursor.Start(nil))
+	w.turns, w.busy = w.plans(w.at, w.next), true
+	w.turn()
+}
+
+// plans is the order in which the plans of the program are run for steps [at, last), as
+// exec/cycle has it: what ends a cycle after each that ends before last, then what settles.
+func (w *worker) plans(at, last int64) (all []turn) {
+	p := w.c.problem.program
+	if d := w.decks[p.Init]; d != nil && !w.begun {
+		all = append(all, turn{d, at, at + 1})
+	}
+	w.begun = true
+	steps := int64(0)
+	for _, name := range p.Cycle {
+		if name == p.Cycle[0] {
+			steps++
+		}
+	}
+	ends, settle := p.Cycle[steps:], w.decks[p.Settle]
+	for at < last {
+		next := last
+		if len(ends) > 0 {
+			next = min(last, (at/steps+1)*steps)
+		}
+		all = append(all, turn{w.decks[p.Cycle[0]], at, next})
+		if at = next; at == last && settle != nil || at%steps != 0 {
+			continue
+		}
+		for _, name := range ends {
+			all = append(all, turn{w.decks[name], at - 1, at})
+		}
+	}
+	if settle != nil {
+		all = append(all, turn{settle, last - 1, last})
+	}
+	return all
+}
+
+// turn begins the next plan.
+func (w *worker) turn() {
+	t := w.turns[0]
+	w.turns, w.deck = w.turns[1:], t.deck
+	t.deck.cursor.Reset(t.first, t.last)
+	w.run(t.deck.cursor.Start(nil))
 	w.settle()
 }
 
-// settle looks whether a boundary is reached: nothing is in flight then.
+// settle looks whether a plan has come to its end, or a boundary is reached: nothing is
+// in flight then.
 func (w *worker) settle() {
-	if !w.cursor.Finished() || w.at == w.next || w.failed {
+	if !w.busy || !w.deck.cursor.Finished() || w.failed {
 		return
 	}
-	w.at = w.next
+	if len(w.turns) > 0 {
+		w.turn()
+		return
+	}
+	w.busy, w.at = false, w.next
+	w.sight(w.at, false)
 	if e := w.c.s.every; e > 0 && w.at%e == 0 {
 		w.save(w.proceed)
 		return
@@ -166,18 +190,20 @@ func (w *worker) settle() {
 
 // run begins tasks.
 func (w *worker) run(ready []plan.Ready) {
+	d := w.deck
 	for _, r := range ready {
-		t := &w.tasks[r.Task]
-		c := int(r.Step % int64(w.plan.Window))
+		t := &d.tasks[r.Task]
+		c := int(r.Step % int64(d.plan.Window))
 		end := func() { w.ended(r.Task, r.Step) }
 		switch t.Kind {
 		case plan.Feed:
 			w.after(w.c.work(w.rank), func() {
+				w.read = w.read[:0]
 				w.must(w.feeder.Feed(r.Step, t.out[c]))
-				w.c.fed(w.rank, r.Step, w.feeder.Rows())
+				w.c.fed(w.rank, r.Step, w.read)
 				end()
 			})
-		case plan.Compute:
+		case plan.Compute, plan.Add:
 			w.compute(t, r.Step, c, end)
 		case plan.Collective, plan.Commit:
 			t.group.begin(r.Step, c)
@@ -185,7 +211,7 @@ func (w *worker) run(ready []plan.Ready) {
 			w.links[t.Store].pull(r.Step, w.parts(t, c), end)
 		case plan.Push:
 			w.links[t.Store].push(r.Step, w.parts(t, c), end)
-		case plan.Send, plan.Recv, plan.Add: // bind has refused them
+		case plan.Send, plan.Recv: // bind has refused them
 		}
 	}
 }
@@ -194,9 +220,14 @@ func (w *worker) run(ready []plan.Ready) {
 // whoever touches the values meanwhile is found out.
 func (w *worker) compute(t *task, step int64, c int, end func()) {
 	do := func() {
-		w.checkPulled(step)
-		w.must(t.program.Run(step, t.in[c], t.out[c]))
-		w.spoil(t, step, c)
+		switch {
+		case t.Kind == plan.Add:
+			w.must(t.add(w.deck.plan, c))
+		case t.program != nil:
+			w.checkPulled(step)
+			w.must(t.program.Run(step, t.in[c], t.out[c]))
+			w.spoil(t, step, c)
+		}
 	}
 	if w.c.rng.IntN(2) == 0 {
 		do()
@@ -220,14 +251,11 @@ func (w *worker) spoil(t *task, step int64, c int) {
 			name = p.step.Params[bad.param%len(p.step.Params)].Grad.Name
 		}
 		for i, r := range t.Out {
-			if w.plan.Values[r.Value].Name != name || t.out[c][i].Elems() == 0 {
+			v := w.deck.plan.Values[r.Value].Name // of a slice, behind it the level of the tree
+			if v != name && !strings.HasPrefix(v, name+".") || t.out[c][i].Elems() == 0 {
 				continue
 			}
-			v := math.NaN()
-			if bad.inf {
-				v = math.Inf(1)
-			}
-			t.out[c][i].F64()[0] = v
+			ruin(t.out[c][i], bad.inf)
 		}
 	}
 }
@@ -237,17 +265,18 @@ func (w *worker) ended(i int, step int64) {
 	if w.failed {
 		return
 	}
-	if w.tasks[i].Kind == plan.Pull {
+	d := w.deck
+	if d.tasks[i].Kind == plan.Pull {
 		w.pulled[step]++
 	}
-	ready := w.cursor.Done(i, step, nil)
-	w.over[step]++
-	if w.over[step] == len(w.tasks) {
-		delete(w.over, step)
-		delete(w.pulled, step)
-		w.c.commits[step]++
-		if len(w.links) == 0 {
-			w.c.ledger.see(w.member, sight{what: "parameters", step: step + 1}, digestState(w.state))
+	ready := d.cursor.Done(i, step, nil)
+	d.over[step]++
+	if d.over[step] == len(d.tasks) {
+		delete(d.over, step)
+		if d.name == strategy.StepPlan {
+			delete(w.pulled, step)
+			w.c.commits[step]++
+			w.sight(step+1, d.plan.Local)
 		}
 	}
 	w.run(ready)
@@ -259,8 +288,8 @@ func (w *worker) ended(i int, step int64) {
 // none.
 func (w *worker) checkPulled(step int64) {
 	pulls := 0
-	for i := range w.tasks {
-		if w.tasks[i].Kind == plan.Pull {
+	for i := range w.deck.tasks {
+		if w.deck.tasks[i].Kind == plan.Pull {
 			pulls++
 		}
 	}
@@ -285,7 +314,7 @@ func (w *worker) parts(t *task, c int) []ps.Part {
 	if t.Kind == plan.Push {
 		data, refs, keys = nil, nil, nil
 		for i := 0; i < len(t.In); i++ {
-			if w.plan.Values[t.In[i].Value].Class == plan.Key {
+			if w.deck.plan.Values[t.In[i].Value].Class == plan.Key {
 				keys = append(keys, t.in[c][i])
 				i++
 			}
@@ -294,8 +323,8 @@ func (w *worker) parts(t *task, c int) []ps.Part {
 	}
 	var parts []ps.Part
 	for i, r := range refs {
-		part := ps.Part{State: w.plan.Values[r.Value].State, Data: data[i]}
-		for _, h := range w.plan.Holdings {
+		part := ps.Part{State: w.deck.plan.Values[r.Value].State, Data: data[i]}
+		for _, h := range w.deck.plan.Holdings {
 			if h.Store == t.Store && h.State == part.State {
 				part.Lo, part.Hi = h.Lo, h.Hi
 			}
@@ -318,54 +347,20 @@ func (w *worker) take(from int, tag uint32, body any) {
 		return
 	}
 	in := inlet{from, tag}
+	switch body := body.(type) {
+	case []byte: // of a collective that blocks
+		w.port.deliver(in, body)
+		w.byTag[tag&^collective.DenseTag].arrived()
+		return
+	case saving:
+		w.saving(from, body)
+		return
+	}
 	w.inbox[in] = append(w.inbox[in], body)
 	if n := len(w.inbox[in]); n > 2*w.c.s.workers {
 		w.c.violate("%d messages of rank %d with tag %d wait on rank %d", n, from, tag, w.rank)
 	}
 	w.byTag[tag].arrived()
-}
-
-// save writes the checkpoint of the step that the worker is at, as rank 0: the
-// shards, then the publication, in which it exists. Other ranks go on.
-func (w *worker) save(then func()) {
-	d := w.c.disk
-	if w.rank != 0 || w.savedAt == w.at {
-		then()
-		return
-	}
-	d.begin(w.at)
-	publish := func(names []string) {
-		w.after(w.c.work(w.rank), func() {
-			s, err := d.publish(w.at, w.gen, w.c.problem.order.CursorAt(w.at, w.c.problem.fingerprint), names)
-			if err != nil {
-				w.c.violate("%v", err)
-				return
-			}
-			w.savedAt = w.at
-			w.c.checkSaved(w.member, s)
-			d.prune(w.c.s.keep)
-			then()
-		})
-	}
-	if len(w.links) == 0 {
-		written, err := d.write(w.at, "worker-0", w.state.Pieces(w.c.problem.step))
-		w.must(err)
-		w.after(w.c.work(w.rank), func() {
-			written()
-			publish([]string{"worker-0"})
-		})
-		return
-	}
-	names := make([]string, len(w.links))
-	missing := len(w.links)
-	for i, l := range w.links {
-		l.call(ps.Event{Kind: ps.EventSnapshot, Step: w.at}, nil, func(a answer) {
-			names[i] = a.receipt
-			if missing--; missing == 0 {
-				publish(names)
-			}
-		})
-	}
 }
 
 // leave saves the end and says good bye to the stores, with the last verdict.

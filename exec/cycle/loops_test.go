@@ -173,3 +173,27 @@ func TestAgainstPlainLoops(t *testing.T) {
 		})
 	}
 }
+
+// Slots that are reset are what they were before the first step, which is not always 0.
+func TestResetSlots(t *testing.T) {
+	const n, steps, pause, first = 3, 9, 6, .3
+	p := newProblem(t, optim.Rule{Kind: optim.Adagrad, LR: .1, InitialAccumulator: first})
+	want := p.naive(t, n, steps, func(step int64, c []map[string]*tensor.Tensor) {
+		if step != pause && step != steps && step%4 != 0 {
+			return
+		}
+		p.each(c, true, false, toMean)
+		p.each(c, false, true, func(_ string, _ int, of []*float64) {
+			for _, v := range of {
+				*v = first
+			}
+		})
+	})
+	got, errs := p.run(t, strategy.LocalSGD, local(n, 4, slots(strategy.ResetSlots)), nil, pause, steps)
+	must(t, errs)
+	for r := range got {
+		if d := p.far(want[r], got[r].state); !(d < 1e-12) {
+			t.Errorf("rank %d differs by %g", r, d)
+		}
+	}
+}
