@@ -175,7 +175,8 @@ const (
 	Pending
 	// Applied: it is in the parameters.
 	Applied
-	// Late: dropped, as it was made of too old a version.
+	// Late: dropped, as it was made of too old a version, on this shard or, under
+	// BSP and Quorum, on another.
 	Late
 	// Expired: dropped, as its worker was lost, left or joined anew before it
 	// was whole, or the run ended.

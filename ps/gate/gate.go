@@ -190,6 +190,10 @@ func (g *Gate) event(now time.Duration, ev *Event) error {
 		return nil
 	case EventJoined:
 		return g.join(now, p, ev)
+	case EventLeft: // also of one that was believed lost: nobody has to wait for it
+		p.heard = now
+		g.leave(p)
+		return nil
 	default:
 	}
 	if p.standing == lost {
@@ -203,8 +207,6 @@ func (g *Gate) event(now time.Duration, ev *Event) error {
 		return g.ready(p, ev)
 	case EventRead:
 		return g.read(p, ev)
-	case EventLeft:
-		g.leave(p)
 	case EventAlive:
 		g.say("rank %d lives", p.worker)
 	default:

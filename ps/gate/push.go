@@ -68,9 +68,9 @@ func (g *Gate) checkPush(p *peer, ev *Event) error {
 			ErrUsage, p.worker, seq.Clock, ev.Base, g.shard, p.seen)
 	case seq.Last && (w < 0 || math.IsNaN(w) || math.IsInf(w, 0)):
 		return fmt.Errorf("%w: rank %d pushes clock %d with weight %v", ErrUsage, p.worker, seq.Clock, w)
-	case g.lead() && p.whole.there && p.whole.ready && ev.Base <= p.whole.base:
-		return fmt.Errorf("%w: rank %d pushes clock %d made of version %d, and its clock %d, made of version %d, is undecided: it has to read first",
-			ErrUsage, p.worker, seq.Clock, ev.Base, p.whole.clock, p.whole.base)
+	case g.lead() && p.whole.there:
+		return fmt.Errorf("%w: rank %d pushes clock %d while its clock %d is undecided: it has to be ready with that, and to read, before",
+			ErrUsage, p.worker, seq.Clock, p.whole.clock)
 	}
 	return nil
 }
@@ -116,9 +116,13 @@ func (g *Gate) close(p *peer) {
 		g.drop(p, c.clock, consistency.Late)
 		g.say("rank %d's clock %d was made of version %d, the shard is at %d: late", p.worker, c.clock, c.base, g.version)
 	default:
-		// A worker gives a second contribution to one version only if the lead
-		// has forgotten the first, see join: no verdict will name that one.
-		g.expire(p)
+		// At the lead, nothing is whole here. Elsewhere a worker gives a second
+		// contribution to one version only if the lead has dropped the first: it
+		// was older on another shard, or its worker joined anew. No verdict will
+		// name it.
+		if p.whole.there {
+			g.drop(p, p.whole.clock, consistency.Late)
+		}
 		c.ready = g.lead() && g.shards == 1
 		p.whole = c
 		p.note(c.clock, consistency.Pending)
