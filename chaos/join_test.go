@@ -161,7 +161,7 @@ func TestWrongPlaces(t *testing.T) {
 		{[]string{"GANGLINE_RANK=4", "GANGLINE_WORLD_SIZE=4", "GANGLINE_ADDRESS=127.0.0.1:1", "GANGLINE_TOKEN=x"}, `GANGLINE_RANK is "4", it must be a number from 0 to 3`},
 		{[]string{"GANGLINE_RANK=1", "GANGLINE_WORLD_SIZE=4", "GANGLINE_ADDRESS=127.0.0.1", "GANGLINE_TOKEN=x"}, `GANGLINE_ADDRESS is "127.0.0.1", it must be host:port`},
 		{[]string{"GANGLINE_RANK=1", "GANGLINE_WORLD_SIZE=4", "GANGLINE_ADDRESS=192.0.2.1:1"}, `GANGLINE_TOKEN is not set`},
-		{plainEnv(1, 3, "127.0.0.1:1"), `job: strategy.workers: the job has 4 ranks \(2 workers, 2 servers\), but the world size is 3 \(from gangline\)`},
+		{plainEnv(1, 3, "127.0.0.1:1"), `job: strategy.workers: the job has 4 ranks \(2 workers, 2 servers\), but the world size is 3 \(from GANGLINE_WORLD_SIZE\)`},
 	} {
 		p := b.start("wrong place", tc.env, trainArgs(s.write(b), endless()...)...)
 		p.checkVerdict(2, "^gangline: "+tc.says)

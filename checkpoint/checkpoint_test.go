@@ -391,3 +391,18 @@ func TestKeepBest(t *testing.T) {
 		t.Error("a directory that is no checkpoint is the best one")
 	}
 }
+
+// What cannot be listed or made is named once: the system's error does.
+func TestPathsAreNamedOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a-file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, listed := checkpoint.List(file)
+	_, begun := checkpoint.Begin(filepath.Join(file, "root"), 1)
+	for what, err := range map[string]error{"List": listed, "Begin": begun} {
+		if err == nil || strings.Count(err.Error(), file) != 1 {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

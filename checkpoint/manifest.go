@@ -99,7 +99,7 @@ func List(root string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: list %s: %w", root, err)
+		return nil, fmt.Errorf("checkpoint: cannot list: %w", err)
 	}
 	type found struct {
 		step int64

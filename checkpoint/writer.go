@@ -27,7 +27,7 @@ func Begin(root string, step int64) (string, error) {
 		return "", fmt.Errorf("checkpoint: remove leftovers: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("checkpoint: cannot make %s: %w", dir, err)
+		return "", fmt.Errorf("checkpoint: cannot begin: %w", err)
 	}
 	return dir, nil
 }

@@ -7,14 +7,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gangline/gangline/cli/command"
 	"github.com/gangline/gangline/graph"
 	"github.com/gangline/gangline/job"
 	"github.com/gangline/gangline/model"
 )
 
-// ours are all commands but those that cobra adds.
+// ours are all commands that say themselves what they do.
 func ours(c *cobra.Command) (all []*cobra.Command) {
-	if c.Name() == "help" || c.Name() == "completion" || strings.HasPrefix(c.Name(), "__") {
+	if c.Name() == "help" || strings.HasPrefix(c.Name(), "__") {
 		return nil
 	}
 	all = []*cobra.Command{c}
@@ -52,8 +53,13 @@ func shellWords(line string) (all []string) {
 // Every command has examples, they are of that command, and their flags and
 // arguments are those that it takes.
 func TestExamplesOfCommands(t *testing.T) {
-	commands := ours(newRoot(job.Extensions{}))
-	if len(commands) < 14 {
+	whole := func() *cobra.Command {
+		root := newRoot(job.Extensions{})
+		command.AddShells(root)
+		return root
+	}
+	commands := ours(whole())
+	if len(commands) < 19 {
 		t.Fatalf("there are %d commands", len(commands))
 	}
 	for _, c := range commands {
@@ -61,12 +67,13 @@ func TestExamplesOfCommands(t *testing.T) {
 			t.Errorf("%s has no example, or no word on what it does", c.CommandPath())
 		}
 		for line := range strings.SplitSeq(c.Example, "\n") {
+			line, _, _ = strings.Cut(line, " > ")
 			args := shellWords(line)
 			if len(args) == 0 || args[0] != "gangline" || !strings.HasPrefix(line, "  ") {
 				t.Errorf("%s: the example %q is no command", c.CommandPath(), line)
 				continue
 			}
-			root := newRoot(job.Extensions{}) // flags keep what was parsed before
+			root := whole() // flags keep what was parsed before
 			found, rest, err := root.Find(args[1:])
 			if err == nil {
 				err = found.ParseFlags(rest)

@@ -86,6 +86,7 @@ func run(ctx context.Context, ext job.Extensions, args []string, stdout, stderr 
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
+	command.AddShells(root)
 	err := ext.Check()
 	if err == nil {
 		err = root.ExecuteContext(ctx)

@@ -146,7 +146,7 @@ func (f *trainFlags) logger(w io.Writer) *slog.Logger {
 func (f *trainFlags) rank(ctx context.Context, j job.Job, place launch.Place, stderr io.Writer) error {
 	if want := j.Strategy.Workers + j.Strategy.Servers; place.World != want {
 		return &job.FieldError{Field: "strategy.workers", Fix: fmt.Sprintf("the job has %d ranks (%s), but the world size is %d (from %s)",
-			want, ranksText(j.Strategy.Workers, j.Strategy.Servers), place.World, place.Source)}
+			want, ranksText(j.Strategy.Workers, j.Strategy.Servers), place.World, place.WorldVariable())}
 	}
 	ctx, stop, err := launch.WatchParent(ctx, os.LookupEnv)
 	if err != nil {

@@ -94,7 +94,8 @@ func (w *writer) note(format string, args ...any) {
 	w.d.Notes = append(w.d.Notes, fmt.Sprintf(format, args...))
 }
 
-// relative is a path as the job has it.
+// relative is a path as the job has it: from where the job is, so that both may move
+// together, but what was said from the root and is not below the job stays so.
 func (w *writer) relative(path string) string {
 	dir, err := filepath.Abs(filepath.Dir(w.jobFile))
 	if err != nil {
@@ -104,10 +105,10 @@ func (w *writer) relative(path string) string {
 	if err != nil {
 		return path
 	}
-	if rel, err := filepath.Rel(dir, abs); err == nil {
+	if rel, err := filepath.Rel(dir, abs); err == nil && (filepath.IsLocal(rel) || !filepath.IsAbs(path)) {
 		return filepath.ToSlash(rel)
 	}
-	return abs
+	return filepath.ToSlash(abs)
 }
 
 // job puts the text together.

@@ -162,6 +162,41 @@ func TestFor(t *testing.T) {
 	}
 }
 
+// A job names data below it from where it is, and other data as they were named: from
+// the root, or from here.
+func TestForPaths(t *testing.T) {
+	root := t.TempDir()
+	t.Chdir(root)
+	for _, dir := range []string{"data", "jobs"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := repeated(9, func(i int) string { return fmt.Sprintf("%d %d:1", i%2, i+1) })
+	if err := os.WriteFile(filepath.Join("data", "a.svm"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	from, there := filepath.Join("data", "a.svm"), filepath.Join(root, "data", "a.svm")
+	for _, c := range []struct{ path, job, want string }{
+		{there, filepath.Join("jobs", "job.yaml"), filepath.ToSlash(there)},
+		{from, filepath.Join("jobs", "job.yaml"), "../data/a.svm"},
+		{there, "job.yaml", "data/a.svm"},
+		{there, filepath.Join(root, "data", "job.yaml"), "a.svm"},
+	} {
+		d, err := draft.For(t.Context(), c.path, c.job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := job.Parse("job.yaml", d.Text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := j.Data.Train.Path.First(); got != c.want {
+			t.Errorf("%s for %s is %s, want %s", c.path, c.job, got, c.want)
+		}
+	}
+}
+
 // What no job can be made of is an error that says why.
 func TestForRefusals(t *testing.T) {
 	dir := t.TempDir()

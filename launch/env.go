@@ -51,6 +51,17 @@ func (p Place) Environ() []string {
 	}
 }
 
+// WorldVariable names the variable that World is from, whoever has set it: under some
+// launchers a user may as well. It is "" where FromEnv has not made the place.
+func (p Place) WorldVariable() string {
+	for _, l := range launchers() {
+		if l.source == p.Source {
+			return l.world
+		}
+	}
+	return ""
+}
+
 // launcher is one that FromEnv knows, by the variables it sets.
 type launcher struct {
 	source, rank, world string

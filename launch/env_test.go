@@ -132,6 +132,25 @@ func TestPrivateName(t *testing.T) {
 	}
 }
 
+// TestWorldVariable: who set a wrong world size must hear which variable it is, also
+// under a launcher of another name, and where several have set one.
+func TestWorldVariable(t *testing.T) {
+	for env, want := range map[string]string{
+		"GANGLINE_RANK=0 GANGLINE_WORLD_SIZE=2 RANK=0 WORLD_SIZE=3 GANGLINE_ADDRESS=127.0.0.1:70":           EnvWorld,
+		"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 RANK=0 WORLD_SIZE=3 GANGLINE_ADDRESS=127.0.0.1:70":   "OMPI_COMM_WORLD_SIZE",
+		"SLURM_JOB_ID=9 SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_NUM_NODES=1 GANGLINE_ADDRESS=127.0.0.1:70": "SLURM_NTASKS",
+		"RANK=0 WORLD_SIZE=2 GANGLINE_ADDRESS=127.0.0.1:70":                                                 "WORLD_SIZE",
+	} {
+		p, joins, err := FromEnv(lookupIn(strings.Fields(env)))
+		if err != nil || !joins || p.World != 2 || p.WorldVariable() != want {
+			t.Errorf("%s: %+v, %v: the world size is from %q, want %s", env, p, err, p.WorldVariable(), want)
+		}
+	}
+	if v := (Place{}).WorldVariable(); v != "" {
+		t.Errorf("of no environment it is %q", v)
+	}
+}
+
 func TestEnviron(t *testing.T) {
 	want := Place{Rank: 2, World: 3, Address: "127.0.0.1:70", Token: "ssssssss", Attempt: 4, Source: "gangline"}
 	got, ok, err := FromEnv(lookupIn(want.Environ()))

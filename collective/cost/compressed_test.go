@@ -62,7 +62,7 @@ func TestCompressedSum(t *testing.T) {
 	if err := cost.Explain(&b, coded(2, "onebit(512)+feedback", nil), cost.Machine{}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "allreduce w..b  2 ranks on 1 host  32768 bytes  onebit(512)+feedback: 1152 bytes, 3.5 %, 0.122 ms\n"
+	const want = "allreduce w..b  2 ranks on 1 host  32768 bytes  onebit(512)+feedback: 1152 bytes, 3.5 %, 0.112 ms\n"
 	if b.String() != want {
 		t.Errorf("explained as %q, want %q", b.String(), want)
 	}

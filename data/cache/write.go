@@ -26,6 +26,7 @@ type Writer struct {
 	buf    []byte
 	memory int64
 	rows   int
+	most   int // bytes of the header
 	err    error
 }
 
@@ -46,7 +47,7 @@ func Create(path string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("data: cache: %w", err)
 	}
-	w := &Writer{path: path, f: f, held: held, w: bufio.NewWriterSize(f, 1<<20)}
+	w := &Writer{path: path, f: f, held: held, w: bufio.NewWriterSize(f, 1<<20), most: headerMax}
 	w.write([]byte(magic))
 	return w, nil
 }
@@ -107,8 +108,8 @@ func (w *Writer) Commit(h Header) (err error) {
 	if err != nil {
 		return errors.Join(fmt.Errorf("data: cache %s: %w", w.path, err), w.Abort())
 	}
-	if len(text) > headerMax {
-		err := fmt.Errorf("data: cache %s: its header takes %d bytes, the limit is %d: hash large vocabularies (buckets)", w.path, len(text), headerMax)
+	if len(text) > w.most {
+		err := fmt.Errorf("data: cache %s: its header takes %d bytes, the limit is %d: hash large vocabularies (buckets)", w.path, len(text), w.most)
 		return errors.Join(err, w.Abort())
 	}
 	w.write(text)
