@@ -109,7 +109,7 @@ func (g *Gate) verdict(of []*peer, set []contribution) consistency.Verdict {
 			v.Faulty = append(v.Faulty, m.Worker)
 		}
 	}
-	switch g.model.Scale {
+	switch g.model.Scale { //nolint:exhaustive // Weighted is the default
 	case consistency.Mean:
 		v.Total = weighing
 	case consistency.Sum:

@@ -26,7 +26,7 @@ func FuzzGate(f *testing.F) {
 		kinds := []consistency.Kind{consistency.BSP, consistency.ASP, consistency.SSP, consistency.Quorum}
 		cfg := Config{Model: consistency.Model{Kind: kinds[next()&3], Deadline: 50}, Workers: []consistency.Worker{0, 1, 2}, Shards: int(1 + next()&1)}
 		cfg.Shard = int(next()&1) * (cfg.Shards - 1)
-		switch cfg.Model.Kind {
+		switch cfg.Model.Kind { //nolint:exhaustive // the others have no number
 		case consistency.Quorum:
 			cfg.Model.K = int(1 + (next()&127)%3)
 		case consistency.SSP:

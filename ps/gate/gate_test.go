@@ -104,7 +104,7 @@ func show(actions []Action) string {
 	var all []string
 	for _, a := range actions {
 		text := a.Kind.String()
-		switch a.Kind {
+		switch a.Kind { //nolint:exhaustive // the others have nothing more to show
 		case ActionApply, ActionSkip:
 			var set []string
 			for _, m := range a.Verdict.Set {

@@ -28,7 +28,7 @@ func ExampleCheck() {
 		history.Record{Kind: history.Asked, Clock: 2, Request: 1},
 		history.Record{Kind: history.Served, Clock: 2, Request: 1, Version: 2, Clocks: []int64{2, 0}})
 	err := history.Check(job, records)
-	var v *history.Violation
+	var v *history.ViolationError
 	fmt.Println(errors.As(err, &v) && v.Rule == history.RuleSlack)
 	fmt.Println(err)
 	// Output:

@@ -51,13 +51,6 @@ func (p *planter) find(fits func(r *history.Record) bool) *history.Record {
 	return nil
 }
 
-// of returns the record of a kind about a contribution on a shard, or nil.
-func (p *planter) of(kind history.Kind, shard int, m consistency.Member) *history.Record {
-	return p.find(func(r *history.Record) bool {
-		return r.Kind == kind && r.Shard == shard && r.Worker == m.Worker && r.Clock == m.Clock
-	})
-}
-
 func (p *planter) insert(at int, r history.Record) { p.records = slices.Insert(p.records, at, r) }
 
 // decided picks a set that was applied.
@@ -194,6 +187,14 @@ func readFaults() []fault {
 	}
 }
 
+// lossRules are those that may be the first to find that a shard has lost a push:
+// from there on its clocks and versions are others.
+func lossRules() []history.Rule {
+	return []history.Rule{
+		history.RuleVersion, history.RuleOrder, history.RuleAnswer, history.RuleCounts, history.RuleOwn, history.RuleSlack,
+	}
+}
+
 func pushFaults() []fault {
 	return []fault{
 		{"a push is applied twice", kinds, []history.Rule{history.RuleOnce}, func(p *planter) bool {
@@ -258,19 +259,18 @@ func pushFaults() []fault {
 			}
 			return false
 		}},
-		{"an acknowledged push is lost", async, []history.Rule{history.RuleVersion, history.RuleOrder, history.RuleAnswer, history.RuleCounts, history.RuleOwn, history.RuleSlack},
-			func(p *planter) bool {
-				r := p.decided(any1)
-				if r == nil {
-					return false
-				}
-				m, shard := r.Verdict.Set[0], r.Shard
-				v := r.Verdict
-				p.records = slices.DeleteFunc(p.records, func(o history.Record) bool {
-					return o.Verdict == v || o.Kind == history.Stored && o.Shard == shard && o.Worker == m.Worker && o.Clock == m.Clock
-				})
-				return true
-			}},
+		{"an acknowledged push is lost", async, lossRules(), func(p *planter) bool {
+			r := p.decided(any1)
+			if r == nil {
+				return false
+			}
+			m, shard := r.Verdict.Set[0], r.Shard
+			v := r.Verdict
+			p.records = slices.DeleteFunc(p.records, func(o history.Record) bool {
+				return o.Verdict == v || o.Kind == history.Stored && o.Shard == shard && o.Worker == m.Worker && o.Clock == m.Clock
+			})
+			return true
+		}},
 		{"a push is applied that nobody sent", kinds, []history.Rule{history.RuleSent, history.RuleBase, history.RuleAnswer}, func(p *planter) bool {
 			r := p.decided(any1)
 			if r == nil {
@@ -332,7 +332,7 @@ func setFaults() []fault {
 		{"k-1 contributions", []consistency.Kind{consistency.Quorum}, set, func(p *planter) bool {
 			p.job.Model.K++
 			first := p.find(func(r *history.Record) bool {
-				switch r.Kind {
+				switch r.Kind { //nolint:exhaustive // the others change no quorum
 				case history.Lost, history.Left, history.Decided:
 					return true
 				default:
@@ -420,7 +420,7 @@ func TestPlantedFaults(t *testing.T) {
 						continue
 					}
 					planted++
-					var v *history.Violation
+					var v *history.ViolationError
 					if err := history.Check(p.job, p.records); !errors.As(err, &v) || !slices.Contains(f.rules, v.Rule) {
 						t.Fatalf("%s, seed %d: %v, want a violation of %v", kind, seed, err, f.rules)
 					}
