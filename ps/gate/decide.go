@@ -109,7 +109,7 @@ func (g *Gate) verdict(of []*peer, set []contribution) consistency.Verdict {
 			v.Faulty = append(v.Faulty, m.Worker)
 		}
 	}
-	switch g.model.Scale {
+	switch g.model.Scale { //nolint:exhaustive // Weighted is the default
 	case consistency.Mean:
 		v.Total = weighing
 	case consistency.Sum:
@@ -171,36 +171,41 @@ func (g *Gate) hear(v *consistency.Verdict) error {
 	if g.lead() || v.Version > g.version {
 		return fmt.Errorf("%w: a verdict on version %d, shard %d is at %d", ErrUsage, v.Version, g.shard, g.version)
 	}
-	if err := g.checkSet(v); err != nil {
+	of, set, err := g.members(v)
+	if err != nil {
 		return err
 	}
-	mine := *v
-	mine.Set, mine.Faulty = slices.Clone(v.Set), slices.Clone(v.Faulty)
+	mine := g.verdict(of, set) // from what is stored here: the same, unless somebody errs
+	if !same(&mine, v) {
+		return fmt.Errorf("%w: the verdict on version %d divides by %v (skipped: %v), by what shard %d has stored it is %v (%v)",
+			ErrUsage, v.Version, v.Total, v.Skipped, g.shard, mine.Total, mine.Skipped)
+	}
 	g.carryOut(mine)
 	g.wake()
 	return nil
 }
 
-// checkSet tests a verdict against what is stored.
-func (g *Gate) checkSet(v *consistency.Verdict) error {
+// members finds the contributions of a verdict among what is stored.
+func (g *Gate) members(v *consistency.Verdict) (of []*peer, set []contribution, err error) {
 	if len(v.Set) == 0 {
-		return fmt.Errorf("%w: a verdict on version %d without a set", ErrUsage, v.Version)
+		return nil, nil, fmt.Errorf("%w: a verdict on version %d without a set", ErrUsage, v.Version)
 	}
 	for i, m := range v.Set {
 		if i > 0 && v.Set[i-1].Worker >= m.Worker {
-			return fmt.Errorf("%w: the set of version %d is not ordered by rank: %v", ErrUsage, v.Version, v.Set)
+			return nil, nil, fmt.Errorf("%w: the set of version %d is not ordered by rank: %v", ErrUsage, v.Version, v.Set)
 		}
 		at, ok := g.at[m.Worker]
 		if !ok {
-			return fmt.Errorf("%w: the set of version %d names rank %d, which is no worker", ErrUsage, v.Version, m.Worker)
+			return nil, nil, fmt.Errorf("%w: the set of version %d names rank %d, which is no worker", ErrUsage, v.Version, m.Worker)
 		}
-		c := &g.peers[at].whole
-		if !c.there || c.clock != m.Clock || c.Weight != m.Weight {
-			return fmt.Errorf("%w: the set of version %d names clock %d of rank %d with weight %v, which shard %d has not stored",
+		p := &g.peers[at]
+		if c := &p.whole; !c.there || c.clock != m.Clock || c.Weight != m.Weight {
+			return nil, nil, fmt.Errorf("%w: the set of version %d names clock %d of rank %d with weight %v, which shard %d has not stored",
 				ErrUsage, v.Version, m.Clock, m.Worker, m.Weight, g.shard)
 		}
+		of, set = append(of, p), append(set, p.whole)
 	}
-	return nil
+	return of, set, nil
 }
 
 func same(a, b *consistency.Verdict) bool {

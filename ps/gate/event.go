@@ -62,7 +62,8 @@ type Event struct {
 	Version int64
 	// Ballot comes with the last piece of a push.
 	Ballot Ballot
-	// Verdict is that of EventVerdict. Its Set is not kept.
+	// Verdict is that of EventVerdict; it is compared with what is stored, and not
+	// kept.
 	Verdict consistency.Verdict
 }
 

@@ -184,7 +184,7 @@ func (g *Gate) event(now time.Duration, ev *Event) error {
 		return fmt.Errorf("%w: rank %d is no worker of shard %d", ErrUsage, ev.Worker, g.shard)
 	}
 	p := &g.peers[i]
-	switch ev.Kind {
+	switch ev.Kind { //nolint:exhaustive // the others need the worker to be heard
 	case EventLost:
 		g.lose(p, "is lost")
 		return nil
@@ -200,7 +200,7 @@ func (g *Gate) event(now time.Duration, ev *Event) error {
 		return fmt.Errorf("rank %d %w", p.worker, ErrLost)
 	}
 	p.heard = now
-	switch ev.Kind {
+	switch ev.Kind { //nolint:exhaustive // the others came above
 	case EventPush:
 		return g.push(p, ev)
 	case EventReady:

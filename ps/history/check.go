@@ -8,7 +8,7 @@ import (
 	"github.com/gangline/gangline/ps/consistency"
 )
 
-// Check returns nil if the model allows the history, else a *Violation: the first
+// Check returns nil if the model allows the history, else a *ViolationError: the first
 // in the order of workers, then of shards, each in its own order. The error is
 // another one if the job itself is none. It takes O(records · workers) time.
 func Check(job Job, records []Record) error {
@@ -23,7 +23,7 @@ func Check(job Job, records []Record) error {
 		served: make(map[request][]int), leadRead: make(map[clock]int64),
 	}
 	// A violation travels up as a panic of its own type, from wherever it is found.
-	var v *Violation
+	var v *ViolationError
 	if err := catch(c.run); errors.As(err, &v) {
 		return v
 	}
@@ -35,7 +35,7 @@ func catch(f func()) (err error) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-		case *Violation:
+		case *ViolationError:
 			err = r
 		default:
 			panic(r)
@@ -120,7 +120,7 @@ func (c *checker) run() {
 
 // fail ends the check.
 func (c *checker) fail(rule Rule, record int, version int64, format string, args ...any) {
-	v := &Violation{Rule: rule, Record: record, Version: version, Text: fmt.Sprintf(format, args...)}
+	v := &ViolationError{Rule: rule, Record: record, Version: version, Text: fmt.Sprintf(format, args...)}
 	if record >= 0 {
 		r := &c.records[record]
 		v.Shard, v.Worker, v.Clock = r.Shard, r.Worker, r.Clock
@@ -140,7 +140,7 @@ func (c *checker) worker(of []int) {
 	for _, i := range of {
 		r := &c.records[i]
 		name, req := at{r.Shard, r.Worker, r.Clock}, request{r.Shard, r.Worker, r.Request}
-		switch r.Kind {
+		switch r.Kind { //nolint:exhaustive // a worker writes no others
 		case Sent:
 			if old, again := c.sent[name]; again && (r.Life <= old.life || old.acked) {
 				c.fail(RuleForm, i, r.Version, "sent anew in life %d, after life %d; a shard had heard of it: %v", r.Life, old.life, old.acked)
@@ -222,9 +222,10 @@ func (c *checker) together() {
 	}
 	for _, s := range c.shards[1:] {
 		if s.ended && lead.ended && s.version != lead.version {
-			v := &Violation{Rule: RuleSet, Record: -1, Shard: s.number, Version: s.version,
-				Text: fmt.Sprintf("the run ended at version %d here, and at version %d on the lead", s.version, lead.version)}
-			panic(v)
+			panic(&ViolationError{
+				Rule: RuleSet, Record: -1, Shard: s.number, Version: s.version,
+				Text: fmt.Sprintf("the run ended at version %d here, and at version %d on the lead", s.version, lead.version),
+			})
 		}
 	}
 	for _, k := range lead.readied {

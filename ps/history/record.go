@@ -77,7 +77,7 @@ type Record struct {
 
 // ofWorker reports whether the worker writes it.
 func (r *Record) ofWorker() bool {
-	switch r.Kind {
+	switch r.Kind { //nolint:exhaustive // all others are of shards
 	case Sent, Acked, Asked, Answered:
 		return true
 	default:
@@ -135,9 +135,9 @@ const (
 	RuleCounts Rule = "counts"
 )
 
-// Violation is the first thing in a history that the model forbids. It is an
+// ViolationError is the first thing in a history that the model forbids. It is an
 // error.
-type Violation struct {
+type ViolationError struct {
 	Rule Rule
 	// Record is the index of the record that breaks the rule, or -1 if it is the
 	// end of the history that does.
@@ -151,7 +151,7 @@ type Violation struct {
 }
 
 // Error says where which rule is broken.
-func (v *Violation) Error() string {
+func (v *ViolationError) Error() string {
 	return fmt.Sprintf("history: rule %s: shard %d, worker %d, clock %d, version %d: %s (record %d)",
 		v.Rule, v.Shard, v.Worker, v.Clock, v.Version, v.Text, v.Record)
 }

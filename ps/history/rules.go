@@ -47,7 +47,7 @@ func (s *shard) decide(i int, r *Record) {
 }
 
 func (s *shard) failMember(rule Rule, i int, m consistency.Member, format string, args ...any) {
-	panic(&Violation{
+	panic(&ViolationError{
 		Rule: rule, Record: i, Shard: s.number, Worker: m.Worker, Clock: m.Clock, Version: s.version, Text: fmt.Sprintf(format, args...),
 	})
 }
@@ -149,7 +149,7 @@ func (s *shard) contract(i int, v *consistency.Verdict) (skip bool) {
 		}
 	}
 	total := weights
-	switch s.model.Scale {
+	switch s.model.Scale { //nolint:exhaustive // Weighted is above
 	case consistency.Mean:
 		total = float64(weighing)
 	case consistency.Sum:

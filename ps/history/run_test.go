@@ -75,7 +75,7 @@ func draw(t *testing.T, seed uint64, kind consistency.Kind) *run {
 	n := 2 + r.rng.IntN(4)
 	m := consistency.Model{Kind: kind, MaxVersionLag: consistency.Unbounded}
 	m.Scale = []consistency.Scale{"", consistency.Weighted, consistency.Mean, consistency.Sum}[r.rng.IntN(4)]
-	switch kind {
+	switch kind { //nolint:exhaustive // the others come below
 	case consistency.Quorum:
 		m.K = 1 + r.rng.IntN(n)
 	case consistency.BSP:
@@ -224,7 +224,7 @@ func (r *run) answer(w *worker, do func()) {
 
 // step gives an event to the gate, and writes down what happens.
 func (s *shard) step(ev gate.Event) {
-	switch ev.Kind {
+	switch ev.Kind { //nolint:exhaustive // the others change no standing
 	case gate.EventLeft:
 		s.write(history.Record{Kind: history.Left, Worker: ev.Worker})
 	case gate.EventLost:

@@ -81,7 +81,7 @@ func (s *shard) record(i int, r *Record) {
 	if s.ended && r.Kind != Dropped && r.Kind != Counted {
 		s.fail(RuleForm, i, "%s after the end", r.Kind)
 	}
-	switch r.Kind {
+	switch r.Kind { //nolint:exhaustive // workers write the others
 	case Joined:
 		w.standing, w.unsettled, w.gave = live, true, -1
 		w.life++
@@ -169,7 +169,7 @@ func (s *shard) ready(i int, r *Record) {
 func (s *shard) finish(i int, name clock, outcome consistency.Outcome) {
 	f, w := s.fates[name], s.workers[name.worker]
 	if f.outcome.Final() {
-		panic(&Violation{
+		panic(&ViolationError{
 			Rule: RuleOnce, Record: i, Shard: s.number, Worker: name.worker, Clock: name.clock, Version: s.version,
 			Text: fmt.Sprintf("is %v and was %v before", outcome, f.outcome),
 		})
@@ -205,7 +205,7 @@ func (s *shard) dropped(i int, r *Record, w *worker) {
 
 // undue says why a contribution had not to be dropped, or nothing.
 func (s *shard) undue(r *Record, w *worker, f *fate) string {
-	switch r.Outcome {
+	switch r.Outcome { //nolint:exhaustive // the others are no reasons
 	case consistency.Late:
 		behind := s.version - f.base
 		switch {
