@@ -33,6 +33,9 @@
 // what a worker reads, because each version was made by somebody who had read
 // the one before it from all shards.
 //
+// Before EventEnd every shard gets the lead's last verdict (Gate.Verdict), or what
+// the lead has applied would expire there.
+//
 // A worker whose process was replaced, or who was declared lost and is not, comes
 // back with EventJoined on every shard, with one clock for all: the greatest that
 // any shard has, or more. What it had not finished is expired by then.
