@@ -371,7 +371,7 @@ func TestAbsent(t *testing.T) {
 // TestOrder is that blocking calls on two groups in two orders end with an error that
 // says so.
 func TestOrder(t *testing.T) {
-	errs := togetherWith(t, 2, gangline.Config{Timeout: 2 * time.Second}, func(g *gangline.Group) error {
+	errs := togetherWith(t, 2, gangline.Config{Timeout: 4 * time.Second}, func(g *gangline.Group) error {
 		a, err := g.Group(t.Context(), 0, 1)
 		if err != nil {
 			return err
@@ -429,10 +429,13 @@ func TestGiveUp(t *testing.T) {
 			return g.Barrier(ctx)
 		}
 		h := g.StartAllReduce(ctx, make([]int32, 4))
+		for !g.Opened() { // one that has not been begun is no call to give up
+			time.Sleep(time.Millisecond)
+		}
 		if err := g.StartBarrier(t.Context()).Wait(brief(ctx)); !errors.Is(err, context.DeadlineExceeded) {
 			return fmt.Errorf("a barrier behind a call that waits: %w", err)
 		}
-		cancel(mine) // the call is open by now, or else has not been begun: it ends in either case
+		cancel(mine)
 		<-h.Done()
 		close(given)
 		return h.Wait(t.Context())
