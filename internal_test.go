@@ -17,6 +17,9 @@ import (
 	"github.com/gangline/gangline/launch"
 )
 
+// Opened says whether a call is under way.
+func (g *Group) Opened() bool { return g.stand().Open }
+
 // TestMessages is the way of systems that have no streams of their own.
 func TestMessages(t *testing.T) {
 	place := launch.Place{World: 3, Private: filepath.Join(t.TempDir(), "place")}

@@ -16,7 +16,7 @@ batch: 30
 epochs: 1000
 optimizer: {kind: sgd, lr: 0.01}
 strategy: {kind: allreduce, workers: 3, bucket: 1KiB}
-network: {task_timeout: 1s}
+network: {task_timeout: 3s}
 `
 
 // stopAt is the life of a rank that does so many steps and then nothing, until the job is over.

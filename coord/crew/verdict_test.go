@@ -17,8 +17,11 @@ import (
 // beyond: it may never come.
 func TestVerdictTime(t *testing.T) {
 	for _, c := range []struct{ left, want time.Duration }{
-		{VerdictWait, VerdictWait - VerdictEarly}, {time.Second, 900 * time.Millisecond},
-		{time.Hour, VerdictWait}, {100 * time.Millisecond, VerdictLeast}, {-time.Second, VerdictLeast},
+		{VerdictWait, VerdictWait - VerdictEarly},
+		{time.Second, 900 * time.Millisecond},
+		{time.Hour, VerdictWait},
+		{100 * time.Millisecond, VerdictLeast},
+		{-time.Second, VerdictLeast},
 	} {
 		if got := VerdictTime(c.left); got != c.want {
 			t.Errorf("%v are left: %v, want %v", c.left, got, c.want)

@@ -124,7 +124,7 @@ func verdictFaults() []fault {
 			name: "who does not answer is not missing",
 			harm: "A rank that is stopped is named by nobody.",
 			file: "coord/verdict/verdict.go", by: stops,
-			old: "case !r.Answered && !r.Done:", new: "case !r.Answered && r.Done:",
+			old: "missing = append(missing, unanswered(rank, r))", new: "_ = unanswered(rank, r)",
 		},
 		{
 			name: "of a call that all came to late, who does not answer is passed over",
