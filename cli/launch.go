@@ -23,6 +23,10 @@ type launchFlags struct {
 	verbose  bool
 }
 
+// envProgram says that launch started a rank, which takes no reports of training: train
+// refuses to be one, since its table, report and trace would be lost.
+const envProgram = "GANGLINE_PROGRAM"
+
 func newLaunch() *cobra.Command {
 	f := launchFlags{}
 	cmd := &cobra.Command{
@@ -62,7 +66,7 @@ func (f *launchFlags) run(ctx context.Context, args []string, stdout, stderr io.
 		level = slog.LevelDebug
 	}
 	_, err = launch.Run(ctx, launch.Config{
-		Exe: exe, Args: func(int, int) []string { return args[1:] }, Env: os.Environ(), World: f.ranks,
+		Exe: exe, Args: func(int, int) []string { return args[1:] }, Env: append(os.Environ(), envProgram+"=1"), World: f.ranks,
 		Restart: launch.Restart{Max: f.restarts}, Stdout: stdout, Stderr: stderr,
 		Logger:      slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level})),
 		Coordinator: coord.ServerConfig{JoinTimeout: f.timeout},

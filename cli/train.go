@@ -93,6 +93,9 @@ func (f *trainFlags) run(ctx context.Context, args []string, stdout, stderr io.W
 	if err != nil {
 		return requestError{err}
 	}
+	if _, program := os.LookupEnv(envProgram); program && joins && place.Hosted {
+		return requestError{errors.New("train starts its ranks itself: leave out launch and set strategy.workers")}
+	}
 	if server := joins && place.Rank >= j.Strategy.Workers; !server && len(args) > 0 { // servers read no data
 		if err := f.files(ctx, j); err != nil {
 			return err

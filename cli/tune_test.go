@@ -106,6 +106,15 @@ func TestProbeLaunched(t *testing.T) {
 	}
 }
 
+// Training as the program of a launch, which would keep its report from being written, is
+// refused.
+func TestTrainLaunched(t *testing.T) {
+	text, err := said(t, "launch", "-n", "2", "--", os.Args[0], "train", tiny(t))
+	if err == nil || !strings.Contains(err.Error(), "leave out launch and set strategy.workers") {
+		t.Errorf("got %s, %v", text, err)
+	}
+}
+
 func TestTune(t *testing.T) {
 	out, file := filepath.Join(t.TempDir(), "tuned.yaml"), tiny(t)
 	text := printed(t, "tune", file, "--budget", "5s", "--out", out, "--quiet")
