@@ -101,7 +101,7 @@ func combine[T tensor.Float](dst []T, in []*tensor.Tensor, factors []float64) {
 		for k, t := range in {
 			x := T(at(t, i))
 			if len(factors) > 0 {
-				x = T(T(factors[k]) * x)
+				x = T(T(factors[k]) * x) //nolint:unconvert // it forbids a fused multiply-add
 			}
 			if sum += x; k == 0 {
 				sum = x // -0 stays

@@ -106,8 +106,8 @@ func (d *deck) compile(w *worker, b *task) (compute.Program, error) {
 			return nil, nil
 		}
 		seg = cut.Update(seg, hi-lo)
-		d.own(w, b.Task.In, b.in)
-		d.own(w, b.Task.Out, b.out)
+		d.own(w, b.In, b.in)
+		d.own(w, b.Out, b.out)
 	}
 	return ref.New().Compile(seg)
 }

@@ -239,10 +239,9 @@ func (b *blocking) dense(party collective.Party) error {
 	whole, parts := t.In, t.Out
 	schedule := collective.RingReduceScatter(n)
 	var err error
-	switch t.Op {
-	case plan.AllGather:
+	if t.Op == plan.AllGather {
 		whole, parts, schedule = t.Out, t.In, collective.RingAllGather(n)
-	case plan.AllReduce:
+	} else if t.Op == plan.AllReduce {
 		schedule, err = collective.AllReduceBy(t.Algorithm, n, b.d.plan.HostsOf(party.Group))
 	}
 	if err != nil {

@@ -67,6 +67,7 @@ func (s *scenario) vary() {
 		s.strategy, s.workers, s.servers = "allreduce", 1+r.IntN(4), 0
 	}
 	switch s.way {
+	case plain, ways: // no way of its own
 	case micro:
 		s.micro = 2 + r.IntN(2)
 	case zero:
@@ -74,11 +75,7 @@ func (s *scenario) vary() {
 	case localsgd, sma:
 		s.copies(r)
 	case lossy:
-		s.precision, s.compression = tensor.F32, []compress.Spec{
-			{Kind: compress.KindF16}, {Kind: compress.KindBF16, Feedback: true}, {Kind: compress.KindInt8, Block: 64, Feedback: true},
-			{Kind: compress.KindOneBit, Block: 64, Feedback: true}, {Kind: compress.KindTopK, Density: .3, Feedback: true},
-			{Kind: compress.KindPowerSGD, Rank: 1, Feedback: true},
-		}[r.IntN(6)]
+		s.precision, s.compression = tensor.F32, codecs()[r.IntN(6)]
 	case half:
 		s.precision, s.micro = []tensor.DType{tensor.BF16, tensor.F16, tensor.F16}[r.IntN(3)], 1+r.IntN(3)
 		s.scale = optim.LossScale{Start: float64(uint(1) << (6 + r.IntN(18))), Every: 1 + r.IntN(4)}
@@ -105,5 +102,17 @@ func (s *scenario) copies(r *rand.Rand) {
 	s.strategy, a.Slots = "localsgd", strategy.AllSlots()[r.IntN(3)]
 	if r.IntN(2) == 0 {
 		a.Outer = strategy.Outer{Momentum: .5, LR: .7, Nesterov: r.IntN(2) == 0}
+	}
+}
+
+// codecs are one of each kind.
+func codecs() []compress.Spec {
+	return []compress.Spec{
+		{Kind: compress.KindF16},
+		{Kind: compress.KindBF16, Feedback: true},
+		{Kind: compress.KindInt8, Block: 64, Feedback: true},
+		{Kind: compress.KindOneBit, Block: 64, Feedback: true},
+		{Kind: compress.KindTopK, Density: .3, Feedback: true},
+		{Kind: compress.KindPowerSGD, Rank: 1, Feedback: true},
 	}
 }
