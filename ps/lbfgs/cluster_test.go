@@ -115,7 +115,7 @@ func (c *cluster) run(s *Solver) Action {
 				}
 			case ActionEvaluate:
 				event = c.evaluate(a.Evaluation)
-			default:
+			case ActionDone, ActionFail, ActionRefuse:
 				if i != len(actions)-1 {
 					c.t.Fatalf("%+v is not the last of %d actions: %s", a, len(actions), why)
 				}

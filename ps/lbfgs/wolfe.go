@@ -114,18 +114,27 @@ func (s *search) best() float64 {
 	return 0
 }
 
-// expand goes on beyond p, where it still goes down: to where a cubic through the
-// last two points has its minimum, 1.1 to 4 times as far from lo as p.
+// expand goes on beyond p, where it still goes down: to where the minimum seems to
+// be, but by 1.1 to 4 times the last step (Moré and Thuente, ACM TOMS 20(3), 1994).
 func (s *search) expand(p *point) float64 {
 	step := p.t - s.lo.t
-	t := cubic(&s.lo, p)
+	t := s.minimum(&s.lo, p)
 	if !(t > p.t) { // also if there is none
-		return p.t + 3*step
+		return p.t + 4*step
 	}
-	return min(max(t, p.t+.1*step), p.t+3*step)
+	return min(max(t, p.t+1.1*step), p.t+4*step)
 }
 
-// inside picks a point of the bracket: where a cubic has its minimum, a tenth of
+// minimum returns where the loss would have its minimum if it were a cubic, or, if
+// values say nothing, where slopes would be 0 if they were on a line.
+func (s *search) minimum(a, b *point) float64 {
+	if math.Abs(a.f-b.f) <= flat*math.Abs(s.from.f) {
+		return a.t - a.df*(b.t-a.t)/(b.df-a.df)
+	}
+	return cubic(a, b)
+}
+
+// inside picks a point of the bracket: where the minimum seems to be, a tenth of
 // the bracket away from its ends, or the middle if the bracket shrinks slowly or
 // nothing is known of hi.
 func (s *search) inside(slow bool) float64 {
@@ -134,7 +143,7 @@ func (s *search) inside(slow bool) float64 {
 	if slow || !s.hi.finite() {
 		return middle
 	}
-	t := cubic(&s.lo, &s.hi)
+	t := s.minimum(&s.lo, &s.hi)
 	if !finite(t) {
 		return middle
 	}
