@@ -199,6 +199,26 @@ func TestNotFinite(t *testing.T) {
 	}
 }
 
+// TestRestart: where no step along a direction goes down the history is dropped,
+// once; x and g are where it was best.
+func TestRestart(t *testing.T) {
+	calls := 0
+	end, c := minimise(t, whole(2, func(x, g []float64) float64 {
+		calls++
+		if calls > 8 {
+			rosenbrock(x, g)
+			return 1000 // whatever the slope promises
+		}
+		return rosenbrock(x, g)
+	}), Config{GradTolerance: 1e-9}, -1.2, 1)
+	g := make([]float64, 2)
+	f := rosenbrock(c.x("x"), g)
+	r := end.Result
+	if end.Kind != ActionDone || r.Reason != Stalled || r.Restarts != 1 || r.Objective != f || !slices.Equal(g, c.x("g")) || f > 24 {
+		t.Errorf("%+v, f %g, g %v and %v", end, f, g, c.x("g"))
+	}
+}
+
 func TestUnbounded(t *testing.T) {
 	end, _ := minimise(t, whole(2, func(x, g []float64) float64 {
 		g[0], g[1] = -1, -2
