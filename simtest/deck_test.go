@@ -100,7 +100,7 @@ func (d *deck) bind(w *worker, i int, t *plan.Task) error {
 // compile makes the program of a segment, which of a sliced parameter updates a slice.
 func (d *deck) compile(w *worker, b *task) (compute.Program, error) {
 	seg := &w.c.problem.step.Segments[b.Seg]
-	if state := d.plan.Segs[b.Seg].Update; state != plan.NoState && d.plan.Values[state].Sliced {
+	if state := d.plan.Segs[b.Seg].Update; state != plan.NoState && d.plan.Values[state].Sharded {
 		lo, hi := d.plan.Part(w.rank, state)
 		if lo == hi {
 			return nil, nil
@@ -116,7 +116,7 @@ func (d *deck) compile(w *worker, b *task) (compute.Program, error) {
 func (d *deck) own(w *worker, refs []plan.Ref, tensors [][]*tensor.Tensor) {
 	for i, r := range refs {
 		v := &d.plan.Values[r.Value]
-		if !v.Sliced || v.Partial() {
+		if !v.Sharded || v.Partial() {
 			continue
 		}
 		lo, hi := d.plan.Part(w.rank, r.Value)

@@ -12,18 +12,18 @@ import (
 )
 
 // slicesOf says what a worker answers for of the state; nil if nothing is cut.
-func slicesOf(p *plan.Plan, rank int) params.Slices {
-	var sl params.Slices
+func slicesOf(p *plan.Plan, rank int) params.Shards {
+	var sl params.Shards
 	for i := range p.Values {
 		v := &p.Values[i]
-		if !v.Sliced || v.Class != plan.Param && v.Class != plan.Slot {
+		if !v.Sharded || v.Class != plan.Param && v.Class != plan.Slot {
 			continue
 		}
 		if sl == nil {
-			sl = params.Slices{}
+			sl = params.Shards{}
 		}
 		lo, hi := p.Part(rank, i)
-		sl[v.Name] = params.Slice{Lo: lo, Hi: hi, Whole: !v.Partial()}
+		sl[v.Name] = params.Shard{Lo: lo, Hi: hi, Whole: !v.Partial()}
 	}
 	return sl
 }

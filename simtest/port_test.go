@@ -241,7 +241,8 @@ func (b *blocking) dense(party collective.Party) error {
 	var err error
 	if t.Op == plan.AllGather {
 		whole, parts, schedule = t.Out, t.In, collective.RingAllGather(n)
-	} else if t.Op == plan.AllReduce {
+	}
+	if t.Op == plan.AllReduce {
 		schedule, err = collective.AllReduceBy(t.Algorithm, n, b.d.plan.HostsOf(party.Group))
 	}
 	if err != nil {

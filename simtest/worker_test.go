@@ -26,7 +26,7 @@ type worker struct {
 	busy    bool             // between boundaries
 	begun   bool             // the program's Init has run
 	state   params.State     // parameters and slots that the plans read or write
-	cut     params.Slices    // what the worker has of them, if they are cut
+	cut     params.Shards    // what the worker has of them, if they are cut
 	buckets []*compressed.Bucket
 	feeder  *data.MicroFeeder
 	read    []int // rows of the last Feed

@@ -55,6 +55,12 @@ func averagingFaults() []fault {
 			old: "if settling {", new: "if settling && a.Alpha > 1 {",
 		},
 		{
+			name: "a cycle begins anew where a run goes on",
+			harm: "A run that is interrupted within a cycle averages at other steps than one that is not.",
+			file: "exec/cycle/cycle.go", by: loops,
+			old: "(at/d.every+1)*d.every", new: "at+d.every",
+		},
+		{
 			name: "a run settles and then ends its cycle, too",
 			harm: "With outer momentum, the step along an average is made twice at a checkpoint.",
 			file: "exec/cycle/cycle.go", by: loops,
@@ -110,17 +116,48 @@ func slicedFaults() []fault {
 			old: "FillInit(t, n, lo)", new: "FillInit(t, n, 0*lo)",
 		},
 		{
+			name: "a bucket that is gathered shares memory with one that is still read",
+			harm: "In stage 3 layers are computed with parameters of others.",
+			file: "strategy/place.go", by: zero,
+			old: "if a[0] <= b[1] && b[0] <= a[1] {", new: "if a[0] < b[1] && b[0] < a[1] && a[0] == b[0] {",
+		},
+		{
 			name: "a piece of a step hands on only what its own step wants",
 			harm: "Zero cannot run: a segment reads what none makes.",
 			file: "graph/cut/cut.go", by: pieces,
 			old: "for _, n := range p.In {\n\t\t\twanted[n] = true\n\t\t}", new: "",
+		},
+		{
+			name: "what a piece repeats is not made of its own inputs",
+			harm: "Zero cannot run models that change the shape of a value.",
+			file: "graph/cut/cut.go", by: pieces,
+			old: "p.Nodes = append(p.Nodes, x)\n", new: "p.In = append(p.In, x)\n",
+		},
+		{
+			name: "a piece of a step counts no parameters",
+			harm: "In stage 3 all parameters are there at once: nothing is saved.",
+			file: "graph/cut/cut.go", by: pieces,
+			old: "bytes += more", new: "bytes += 0 * more",
+		},
+		{
+			name: "an update of a slice is one of the whole parameter",
+			harm: "Zero cannot run: a slice has fewer elements than its update wants.",
+			file: "graph/cut/update.go", by: zero,
+			old: "c.Shape = tensor.Shape{elems}", new: "c.Shape = tensor.Shape{elems + 1}",
 		},
 	}
 }
 
 // mixedFaults are in precision bf16 and f16, and the loss scale.
 func mixedFaults() []fault {
+	scale := catcher{"optim", "TestLossScale"}
 	return []fault{
+		{
+			name: "a step that is skipped for its loss counts as good",
+			harm: "The loss scale is doubled after steps that showed nothing.",
+			file: "optim/lossscale.go", by: scale,
+			old: "return scale, good\n", new: "return scale, good + 1\n",
+		},
 		{
 			name: "16-bit terms are rounded after every one",
 			harm: "Sums of many micro-batches lose their last terms in bf16.",
@@ -128,12 +165,18 @@ func mixedFaults() []fault {
 			old: "compute.HalfOf(out.DType()).Narrow(out.Halves(), sum.F32())",
 			new: "half := compute.HalfOf(out.DType())\n\thalf.Narrow(out.Halves(), sum.F32())\n\tif len(in) > 2 {\n\t\treturn p.Run(out, append(in[:1:1], in[2:]...))\n\t}",
 		},
+		{
+			name: "losses and sums are computed in 16 bits like all else",
+			harm: "In bf16 a sum of many terms ends where its terms are below its last digit, and training gets nowhere.",
+			file: "graph/mixed.go", by: catcher{"graph", "TestMixedTypes"},
+			old: "low := !keepsFull(op) && ", new: "low := ",
+		},
 	}
 }
 
 // reproducibleFaults are in sums whose order does not depend on the number of workers.
 func reproducibleFaults() []fault {
-	sums := catcher{"collective/tree", "TestAllReduce"}
+	sums, rows := catcher{"collective/tree", "TestAllReduce"}, catcher{"collective/tree", "TestRows"}
 	return []fault{
 		{
 			name: "ranks join branches from the right",
@@ -142,10 +185,28 @@ func reproducibleFaults() []fault {
 			old: "all = append(all, join{pieces[last-1], pieces[last]})", new: "all = append([]join{{pieces[last-1], pieces[last]}}, all...)",
 		},
 		{
+			name: "of several branches of a rank, chunks are of the first only",
+			harm: "With 3 workers and 12 slices, a quarter of the batch is counted twice and another not at all.",
+			file: "collective/tree/tree.go", by: sums,
+			old: "at += copy(dst[at:], b.Bytes()[lo:hi])", new: "at += copy(dst[at:], branches[0].Bytes()[lo:hi])\n\t\t\t_ = b",
+		},
+		{
+			name: "rows of slices are summed in the order of ranks that end first",
+			harm: "Tables of a reproducible run have other bits on another number of workers.",
+			file: "collective/tree/rows.go", by: rows,
+			old: "a, b := r.in[2*(part.Lo+s)], r.in[2*(part.Lo+s)+1]", new: "a, b := r.in[2*(part.Hi-1-s)], r.in[2*(part.Hi-1-s)+1]",
+		},
+		{
 			name: "the weights of slices are summed from the last rank on",
 			harm: "The loss of a reproducible run has other bits on another number of workers.",
 			file: "exec/internal/ballot/ballot.go", by: catcher{"exec/internal/ballot", "TestCount"},
 			old: "one := all[i*size : (i+1)*size]", new: "one := all[(len(group)-1-i)*size : (len(group)-i)*size]",
+		},
+		{
+			name: "branches that are exchanged stand one off",
+			harm: "Small gradients of reproducible runs are summed in another order than large ones.",
+			file: "collective/tree/tree.go", by: sums,
+			old: "a.piece = append(a.piece, (j*most+k)*a.Elems*size)", new: "a.piece = append(a.piece, ((n-1-j)*most+k)*a.Elems*size)",
 		},
 	}
 }
@@ -158,6 +219,12 @@ func resumedFaults() []fault {
 			harm: "With feedback, half of the error of compression is never made up for.",
 			file: "collective/compressed/allreduce.go", by: catcher{"collective/compressed", "TestAllReduceAgainstTheObvious"},
 			old: "\t\ta.first.Keep()\n\t\ta.second.Keep()", new: "\t\ta.first.Keep()\n\t\ta.second.Drop()",
+		},
+		{
+			name: "what a sum lost in a step that is skipped stays",
+			harm: "Part of the gradient of a skipped step is applied with later ones.",
+			file: "collective/compressed/state.go", by: catcher{"collective/compressed", "TestSkippedStepsLeaveNoTrace"},
+			old: "\t\ta.second.Revert()\n", new: "",
 		},
 	}
 }
