@@ -48,6 +48,6 @@ func faults() []fault {
 		scheduleFaults(), sparseFaults(), storeFaults(), rowFaults(), clientFaults(),
 		wireFaults(), transportFaults(), coordFaults(), checkpointFaults(), trainFaults(), reportFaults(), killedFaults(),
 		bucketFaults(), streamFaults(), joinFaults(), verdictFaults(), boundFaults(),
-		averagingFaults(), slicedFaults(), mixedFaults(), reproducibleFaults(), resumedFaults(),
+		averagingFaults(), shardFaults(), cutFaults(), mixedFaults(), reproducibleFaults(), resumedFaults(),
 	)
 }

@@ -69,50 +69,50 @@ func averagingFaults() []fault {
 	}
 }
 
-// slicedFaults are in strategy zero, and in the cutting of steps for it.
-func slicedFaults() []fault {
-	zero, resumes, pieces := catcher{"train", "TestZero"}, catcher{"train", "TestZeroResumes"}, catcher{"graph/cut", "TestPieces"}
+// shardFaults are in strategy zero.
+func shardFaults() []fault {
+	zero, resumes := catcher{"train", "TestZero"}, catcher{"train", "TestZeroResumes"}
 	return []fault{
 		{
-			name: "a slice of the sums is taken from the start of a gradient",
+			name: "a shard of the sums is taken from the start of a gradient",
 			harm: "In stages 2 and 3 all workers but the first update their parameters by the wrong gradients.",
-			file: "exec/slice.go", by: zero,
+			file: "exec/shard.go", by: zero,
 			old: "at := v.Offset - lo + from*v.DType.Size()", new: "at := v.Offset - lo + 0*from",
 		},
 		{
-			name: "the norm of gradients is that of a worker's own slice",
+			name: "the norm of gradients is that of a worker's own shard",
 			harm: "Workers clip by different factors, and only where there are several.",
 			file: "exec/internal/ballot/ballot.go", by: zero,
 			old: "v.Squares = squares + said", new: "v.Squares = squares + number(b.bytes[len(b.bytes)-faultSize-numberSize:])",
 		},
 		{
-			name: "the squares of slices are counted by every worker as those of all",
+			name: "the squares of shards are counted by every worker as those of all",
 			harm: "Gradients of zero are clipped by the norm of a part.",
 			file: "exec/commit.go", by: zero,
-			old: "if o.sliced[i] {", new: "if o.sliced[i] && i < 0 {",
+			old: "if o.sharded[i] {", new: "if o.sharded[i] && i < 0 {",
 		},
 		{
-			name: "a worker of zero goes on with initial slices",
+			name: "a worker of zero goes on with initial shards",
 			harm: "A restart throws the model away, or all but the first worker's part.",
-			file: "train/slices.go", by: resumes,
-			old: "return s, sl.Restore(s.state, m.setup.Step, m.from)", new: "return s, nil",
+			file: "train/shards.go", by: resumes,
+			old: "return s, sh.Restore(s.state, m.setup.Step, m.from)", new: "return s, nil",
 		},
 		{
-			name: "slices are read at the place that they had in their shard",
+			name: "shards are read at the place that they had in their file",
 			harm: "A checkpoint that goes on with another number of workers comes back mixed up.",
-			file: "params/slices.go", by: resumes,
+			file: "params/shards.go", by: resumes,
 			old: "p.Data.Bytes()[(lo-p.Lo)*size:(hi-p.Lo)*size]", new: "p.Data.Bytes()[0:(hi-lo)*size]",
 		},
 		{
-			name: "slices of a checkpoint are laid over the first elements",
-			harm: "A worker that takes over parts of several shards has the last of them only.",
-			file: "params/slices.go", by: resumes,
-			old: "copy(t.Bytes()[(lo-sl[p.Name].Lo)*size:]", new: "copy(t.Bytes()[0*size:]",
+			name: "shards of a checkpoint are laid over the first elements",
+			harm: "A worker that takes over parts of several has the last of them only.",
+			file: "params/shards.go", by: resumes,
+			old: "copy(t.Bytes()[(lo-sh[p.Name].Lo)*size:]", new: "copy(t.Bytes()[0*size:]",
 		},
 		{
-			name: "a slice begins with the numbers of the parameter's first elements",
-			harm: "In stage 3 a model begins with the same numbers in every slice: symmetry that training does not break.",
-			file: "params/slices.go", by: zero,
+			name: "a shard begins with the numbers of the parameter's first elements",
+			harm: "In stage 3 a model begins with the same numbers in every shard: symmetry that training does not break.",
+			file: "params/shards.go", by: zero,
 			old: "FillInit(t, n, lo)", new: "FillInit(t, n, 0*lo)",
 		},
 		{
@@ -121,6 +121,13 @@ func slicedFaults() []fault {
 			file: "strategy/place.go", by: zero,
 			old: "if a[0] <= b[1] && b[0] <= a[1] {", new: "if a[0] < b[1] && b[0] < a[1] && a[0] == b[0] {",
 		},
+	}
+}
+
+// cutFaults are in the cutting of steps for strategy zero.
+func cutFaults() []fault {
+	zero, pieces := catcher{"train", "TestZero"}, catcher{"graph/cut", "TestPieces"}
+	return []fault{
 		{
 			name: "a piece of a step hands on only what its own step wants",
 			harm: "Zero cannot run: a segment reads what none makes.",
@@ -140,8 +147,8 @@ func slicedFaults() []fault {
 			old: "bytes += more", new: "bytes += 0 * more",
 		},
 		{
-			name: "an update of a slice is one of the whole parameter",
-			harm: "Zero cannot run: a slice has fewer elements than its update wants.",
+			name: "an update of a shard is one of the whole parameter",
+			harm: "Zero cannot run: a shard has fewer elements than its update wants.",
 			file: "graph/cut/update.go", by: zero,
 			old: "c.Shape = tensor.Shape{elems}", new: "c.Shape = tensor.Shape{elems + 1}",
 		},
