@@ -42,6 +42,9 @@ func TestMixedTrains(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
 		{"mlp", "model: {kind: mlp, hidden: [16, 8], classes: 3}\noptimizer: {kind: momentum, lr: 0.05, clip_norm: 1}\nbatch: 30\nsteps: 60\n" +
 			"data: {train: {format: libsvm, features: 3, path: " + mixedFile(t, blobs(300)) + "}}\n"},
+		// Of the rules here only this one sees how long gradients are.
+		{"sgd", "model: {kind: mlp, hidden: [16, 8], classes: 3}\noptimizer: {kind: sgd, lr: 0.05}\nbatch: 30\nsteps: 60\n" +
+			"data: {train: {format: libsvm, features: 3, path: " + mixedFile(t, blobs(300)) + "}}\n"},
 		{"dlrm", "model: {kind: dlrm, bottom: [5], hidden: [8], dim: 4}\noptimizer: {kind: adagrad, lr: 0.02}\nbatch: 100\nsteps: 40\n" +
 			"data: {train: {format: generated, rows: 4000, buckets: 500, seed: 5}}\n"},
 		{"fm", "model: {kind: fm, dim: 3}\noptimizer: {kind: adam, lr: 0.003}\nbatch: 100\nsteps: 40\n" +

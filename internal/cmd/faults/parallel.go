@@ -160,6 +160,12 @@ func mixedFaults() []fault {
 	scale := catcher{"optim", "TestLossScale"}
 	return []fault{
 		{
+			name: "gradients are not divided by the loss scale",
+			harm: "f16 trains with steps of 65536 times the length, where the rule does not hide it.",
+			file: "exec/commit.go", by: catcher{"train", "TestMixedTrains"},
+			old: "o.rule.Divisor(r.Weight*scale, v.Squares)", new: "o.rule.Divisor(r.Weight, v.Squares)",
+		},
+		{
 			name: "a step that is skipped for its loss counts as good",
 			harm: "The loss scale is doubled after steps that showed nothing.",
 			file: "optim/lossscale.go", by: scale,
