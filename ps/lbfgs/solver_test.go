@@ -130,7 +130,8 @@ func TestWolfe(t *testing.T) {
 		n := 2 * rapid.IntRange(1, 4).Draw(t, "pairs")
 		x := rapid.SliceOfN(rapid.Float64Range(-3, 3), n, n).Draw(t, "x")
 		cfg := Config{
-			GradTolerance: 1e-6, Portions: 1, Memory: rapid.IntRange(1, 8).Draw(t, "memory"),
+			// With a memory of one pair some of these take thousands of steps.
+			GradTolerance: 1e-6, Portions: 1, Memory: rapid.IntRange(1, 8).Draw(t, "memory"), MaxIterations: 20000,
 			C2: rapid.SampledFrom([]float64{.1, .5, .9}).Draw(t, "c2"),
 		}
 		c := newCluster(t, whole(n, rosenbrock), &cfg, x, rapid.IntRange(1, 3).Draw(t, "servers"), 1)
