@@ -23,10 +23,13 @@ const (
 	looks       = 64                   // at memory, between two at the clock
 	// keptLong is a slice of another process, rather than a peer's answer or a batch that this
 	// one reads ahead.
-	keptLong   = 600 * time.Microsecond
-	crowdedFor = 64 // waits without a yield after that
-	yields     = 4  // where there is no core to spare
-	linger     = time.Second
+	keptLong = 600 * time.Microsecond
+	// After that so many waits are slept through, twice as many each time, and half as many
+	// again when it did not happen: once it may have been the host of a virtual machine.
+	crowdedLeast = 4
+	crowdedMost  = 64
+	yields       = 4 // where there is no core to spare
+	linger       = time.Second
 )
 
 // Group is a rank's streams with the members of a group. Open makes it.
@@ -35,6 +38,7 @@ type Group struct {
 	spin    time.Duration // 0 is not to spin
 	slice   time.Duration // of sleep
 	crowded int           // waits that are to sleep at once
+	spell   int           // how many there were the last time
 	block   int           // see Block
 	bodies  []body        // of the members but this one, in their order
 	byRank  map[int]body
@@ -194,7 +198,10 @@ func (g *Group) polite(begin time.Time, waited time.Duration) bool {
 	}
 	yield()
 	if time.Since(begin)-waited > keptLong {
-		g.crowded = crowdedFor
+		g.spell = min(max(2*g.spell, crowdedLeast), crowdedMost)
+		g.crowded = g.spell
+	} else {
+		g.spell /= 2
 	}
 	return true
 }
