@@ -419,6 +419,19 @@ func testPingPong(t *testing.T, s []transport.Streams) {
 	})
 }
 
+// stuff writes until there is no room, to a stream of which nobody reads; nil has none.
+func stuff(to transport.Stream) error {
+	if to == nil {
+		return nil
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		if n, err := to.Write(buf); n == 0 || err != nil {
+			return err
+		}
+	}
+}
+
 // A Park whose ctx is canceled returns the cause, whatever it waits for.
 func testParkCanceled(t *testing.T, s []transport.Streams) {
 	fill(t, s[0], 2)
@@ -427,19 +440,23 @@ func testParkCanceled(t *testing.T, s []transport.Streams) {
 	} {
 		why := errors.New("step 12 took too long")
 		ctx, cancel := context.WithCancelCause(patient(t))
-		k := start(func() error {
+		park := func() error {
 			for {
 				if err := s[0].Park(ctx, wait[0], wait[1]); err != nil {
 					return err
 				}
+				if err := stuff(wait[1]); err != nil { // the system has found more room since
+					return err
+				}
 			}
-		})
+		}
+		k := start(park)
 		runtime.Gosched()
 		cancel(why)
 		if err := k.wait(t); !errors.Is(err, why) {
 			t.Errorf("%s: got %v, want %v", name, err, why)
 		}
-		if err := s[0].Park(ctx, wait[0], wait[1]); !errors.Is(err, why) {
+		if err := park(); !errors.Is(err, why) {
 			t.Errorf("%s: after it: got %v, want %v", name, err, why)
 		}
 	}
