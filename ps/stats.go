@@ -1,34 +1,10 @@
 package ps
 
-// Counts accounts for contributions: what one worker gives to one state for
-// one step. Each is counted once.
-type Counts struct {
-	// Pushed = Applied + Late + Expired + Skipped + Pending.
-	Pushed  int64 `json:"pushed"`
-	Applied int64 `json:"applied"`
-	// Late came for a step that was past.
-	Late int64 `json:"late"`
-	// Expired were pending when the run ended without a verdict on their step.
-	Expired int64 `json:"expired"`
-	// Skipped were dropped by a verdict of weight 0.
-	Skipped int64 `json:"skipped"`
-	Pending int64 `json:"pending"`
-}
+import "github.com/gangline/gangline/ps/consistency"
 
-// Dropped returns the contributions that will never be applied.
-func (c *Counts) Dropped() int64 { return c.Late + c.Expired + c.Skipped }
-
-// Balanced reports whether every contribution is accounted for.
-func (c *Counts) Balanced() bool { return c.Pushed == c.Applied+c.Dropped()+c.Pending }
-
-func (c *Counts) add(o *Counts) {
-	c.Pushed += o.Pushed
-	c.Applied += o.Applied
-	c.Late += o.Late
-	c.Expired += o.Expired
-	c.Skipped += o.Skipped
-	c.Pending += o.Pending
-}
+// Counts accounts for contributions: what one worker gives to one state for one step.
+// Each is counted once. Expired are those that were pending when the run ended.
+type Counts = consistency.Counts
 
 // WorkerStats counts one worker's contributions to a store.
 type WorkerStats struct {
@@ -70,7 +46,7 @@ func (s *Shard) Stats() Stats {
 		if p.parked {
 			t.Parked++
 		}
-		t.add(&w.Counts)
+		t.Add(&w.Counts)
 		t.Workers = append(t.Workers, w)
 	}
 	t.Rows = make(map[string]int)

@@ -250,6 +250,16 @@ func (c *Counts) Dropped() int64 { return c.Late + c.Expired + c.Skipped }
 // Balanced reports whether every contribution is accounted for.
 func (c *Counts) Balanced() bool { return c.Pushed == c.Applied+c.Dropped()+c.Pending }
 
+// Add counts what o counts, too.
+func (c *Counts) Add(o *Counts) {
+	c.Pushed += o.Pushed
+	c.Applied += o.Applied
+	c.Late += o.Late
+	c.Expired += o.Expired
+	c.Skipped += o.Skipped
+	c.Pending += o.Pending
+}
+
 // End counts a final outcome. It leaves Pushed and Pending alone.
 func (c *Counts) End(o Outcome) {
 	switch o {

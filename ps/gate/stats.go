@@ -57,12 +57,7 @@ func (g *Gate) Stats() Stats {
 		if p.whole.there {
 			w.Pending++
 		}
-		s.Pushed += w.Pushed
-		s.Applied += w.Applied
-		s.Late += w.Late
-		s.Expired += w.Expired
-		s.Skipped += w.Skipped
-		s.Pending += w.Pending
+		s.Add(&w.Counts)
 		s.Workers = append(s.Workers, w)
 	}
 	return s
